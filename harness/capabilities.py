@@ -1,0 +1,258 @@
+"""What a target is, and the optional things a target may let us do to a job.
+
+``Target`` is what every target is. Each other protocol is one capability: a fault asks for the capability it needs with
+``isinstance(target, Signalable)`` and never for a target by name, so a scenario runs wherever its faults can be caused.
+All of it is driven by one single-threaded loop: no method blocks but ``wait`` and ``stop``, both bounded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import msgspec
+
+from harness.history import BarrierReached, Cause, Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """Everything a target needs to run a job; made from a scenario, but free of it.
+
+    Attributes:
+        run_id: Every process, container and resource carries it (``HARNESS_RUN_ID``, labels), so that ``harness clean`` finds them.
+        job: Name of the job.
+        command: Program and arguments, placeholders replaced.
+        directory: Where it runs.
+        environment: The job's own variables; the target adds the platform's and the protocol's.
+        checkpoint_dir: The mounted directory; it outlives attempts.
+        logs_dir: Where log entries and the job's event files are written.
+        tasks, parallelism, max_retries, timeout_s, grace_s: As ``harness.scenario.Platform``.
+        armed: Events at which the job shall ask the barrier, as ``event:when``.
+        interpose_storage: Whether storage faults while running are planned: the attempts then start under the system call supervisor.
+        epoch_s: Monotonic seconds when the run was opened: the zero of ``Event.t_s``.
+        log_patterns: For a job that does not speak the protocol: event kind to regular expression.
+        steps: The final step, for events read from the log; 0 when unknown.
+    """
+
+    run_id: str
+    job: str
+    command: tuple[str, ...]
+    directory: Path
+    environment: Mapping[str, str]
+    checkpoint_dir: Path
+    logs_dir: Path
+    tasks: int = 1
+    parallelism: int = 0
+    max_retries: int = 3
+    timeout_s: float = 600.0
+    grace_s: float = 10.0
+    armed: tuple[str, ...] = ()
+    interpose_storage: bool = False
+    epoch_s: float = 0.0
+    log_patterns: Mapping[str, str] = field(default_factory=dict)
+    steps: int = 0
+
+
+class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a target plays, and whether a conclusion about it carries over to the real platform.
+
+    Attributes:
+        what: The behaviour, like ``SIGTERM, grace, SIGKILL``.
+        here: ``real``, ``emulated`` or ``absent``.
+        note: What differs, and what therefore cannot be concluded.
+        source: Where the real behaviour is written; empty when ``real``.
+        verified: Whether the value was found in a source for this very case, or is assumed from a neighbouring one.
+    """
+
+    what: str
+    here: Literal["real", "emulated", "absent"]
+    note: str
+    source: str = ""
+    verified: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processes:
+    """Whom a fault hits: the attempt of a task as a whole (``rank`` -1) or one rank's process in it."""
+
+    task: int = 0
+    attempt: int = 0
+    rank: int = -1
+
+
+class Target(Protocol):
+    """Somewhere a job runs under a platform's rules. One object serves one run."""
+
+    name: str
+
+    def fidelity(self) -> Sequence[Fidelity]:
+        """What is real here, what is emulated, what is absent; shown in the report."""
+        ...
+
+    def start(self, launch: Launch) -> None:
+        """Begin the execution.
+
+        Raises:
+            WorkloadMissingError: When the program is not there; nothing was started.
+            TargetUnavailableError: When the target is not here.
+        """
+        ...
+
+    def poll(self) -> Sequence[Event]:
+        """Make the platform's next moves and return what happened since, in order.
+
+        When an attempt's end is among the returned events the next attempt starts at the following ``poll``, not in this one:
+        a fault that waits for the effect of another acts in between.
+        """
+        ...
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until something can be polled, at most ``timeout_s``."""
+        ...
+
+    def release(self, barrier: BarrierReached) -> None:
+        """Let a process go on that waits at the barrier; nothing happens when it is gone."""
+        ...
+
+    def is_finished(self) -> bool:
+        """Whether all tasks have ended and everything they said was returned by ``poll``."""
+        ...
+
+    def stop(self) -> Sequence[Event]:
+        """End everything of this run at once, in any state; idempotent; returns the last events."""
+        ...
+
+
+@runtime_checkable
+class Signalable(Protocol):
+    """Processes can be sent signals."""
+
+    def signal(self, victim: Processes, signal_number: int, *, cause: Cause) -> tuple[int, ...]:
+        """Send a signal and return the ids of the processes that got it; a ``SignalSent`` event comes with the next ``poll``.
+
+        Raises:
+            LookupError: When the victim is not there (not started, already gone, or its rank never said its process id).
+        """
+        ...
+
+    def process_states(self, pids: Sequence[int]) -> dict[int, str]:
+        """The state of each process: ``running``, ``stopped`` or ``gone`` (waited for, zombie, or another process by now)."""
+        ...
+
+
+@runtime_checkable
+class Terminable(Protocol):
+    """The platform can take an attempt away with notice: SIGTERM, grace, SIGKILL."""
+
+    def terminate(self, victim: Processes, *, cause: Cause, message: str = "", reason: str = "") -> tuple[int, ...]:
+        """Send SIGTERM now and SIGKILL when the grace of the launch is over; log ``message`` as the platform's line with ``reason``.
+
+        Raises:
+            LookupError: When the victim is not there.
+        """
+        ...
+
+
+@runtime_checkable
+class Cancellable(Protocol):
+    """The execution can be cancelled: as ``terminate`` for every running attempt, and nothing is tried again."""
+
+    def cancel(self) -> None:
+        """Cancel the execution."""
+        ...
+
+
+@runtime_checkable
+class Timeoutable(Protocol):
+    """The per-attempt timeout can be made to expire now."""
+
+    def expire_timeout(self, victim: Processes) -> None:
+        """Play the end of the timeout for an attempt.
+
+        Raises:
+            LookupError: When the victim is not there.
+        """
+        ...
+
+
+@runtime_checkable
+class Overlappable(Protocol):
+    """The platform can lose sight of an attempt and start the next one beside it."""
+
+    def abandon(self, victim: Processes) -> None:
+        """Hold the attempt for dead, let its processes run, start the next attempt.
+
+        Raises:
+            LookupError: When the victim is not there.
+        """
+        ...
+
+    def end_abandoned(self, victim: Processes) -> int:
+        """Kill what is left of an abandoned attempt; returns how many processes that were."""
+        ...
+
+
+@runtime_checkable
+class CheckpointStorage(Protocol):
+    """The checkpoint directory of a task can be read and changed from outside, as the platform's storage would show it."""
+
+    def checkpoint_path(self, task: int) -> Path:
+        """The directory as a path on this machine."""
+        ...
+
+
+class StorageRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How writing system calls under the checkpoint directory fare.
+
+    Attributes:
+        error: Name of the errno they fail with (``ENOSPC``); empty: they succeed.
+        operations: How many fail before the rule ends by itself; 0: all of them.
+        delay_s: Seconds each is held before it goes on.
+    """
+
+    error: str = ""
+    operations: int = 0
+    delay_s: float = 0.0
+
+
+@runtime_checkable
+class StorageInterposable(Protocol):
+    """Operations on storage can be made to fail or be slow while the job runs; needs ``Launch.interpose_storage``."""
+
+    def set_storage_rule(self, task: int, rule: StorageRule) -> None:
+        """Put a rule in force for the running attempt of a task and those after it.
+
+        Raises:
+            LookupError: When no attempt runs under the supervisor.
+        """
+        ...
+
+    def clear_storage_rule(self, task: int) -> None:
+        """Take the rule back; nothing happens when there is none."""
+        ...
+
+    def storage_rule_hits(self, task: int) -> int:
+        """How many operations the rule in force, or the last one, has hit."""
+        ...
+
+
+@runtime_checkable
+class RayHost(Protocol):
+    """The job runs a Ray cluster of its own whose parts can be hit."""
+
+    def ray_processes(self, task: int, component: Literal["raylet", "head"]) -> tuple[int, ...]:
+        """Process ids of a part of the cluster.
+
+        Raises:
+            LookupError: When the job has not said that its cluster is up, or the part is gone.
+        """
+        ...
+
+    def drain_ray_node(self, task: int, deadline_s: float) -> str:
+        """Tell Ray that a node will be preempted at the deadline; returns the node's id once Ray has accepted.
+
+        Raises:
+            LookupError: When there is no cluster, or Ray refused.
+        """
+        ...

@@ -1,0 +1,406 @@
+"""The history: the ordered record of a run, one event a line, from which everything is judged.
+
+An event says what was seen, never what was hoped. Writing and judging are apart: ``harness check`` judges a history that was
+written long ago. A process killed while it appends leaves at most one torn line at the end, which reading tolerates and reports.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.errors import HistoryCorruptError, StoreError
+
+SCHEMA_VERSION = 1
+"""Raised when an old reader would misread a new history."""
+
+Cause = Literal["job", "fault", "timeout", "cancel", "grace", "stop", "platform"]
+"""Who is behind a signal or an exit: the job itself, an injection, the per-attempt timeout, a cancel, the end of the grace period,
+the harness ending the run, or the platform for a reason of its own."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
+    """Something that was seen.
+
+    Attributes:
+        t_s: Seconds since the run was opened, on the machine's monotonic clock. For an event of the job it is when the job wrote it.
+    """
+
+    t_s: float
+
+
+class Located(Event, kw_only=True, frozen=True, gc=False):
+    """An event of one attempt of one task. ``attempt`` counts from 0, as ``CLOUD_RUN_TASK_ATTEMPT`` does."""
+
+    task: int = 0
+    attempt: int = 0
+
+
+# ---- the run ---------------------------------------------------------------------------------------------------------
+
+
+class RunOpened(Event, frozen=True, kw_only=True, tag="run.opened"):
+    """The header of a history."""
+
+    schema: int
+    run_id: str
+    scenario: str
+    target: str
+    seed: int
+    opened_at: str
+    commit: str = ""
+    argv: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+
+
+class RunClosed(Event, frozen=True, kw_only=True, tag="run.closed"):
+    """Why the loop ended: the execution finished, the deadline passed, a hang was called, or the run was interrupted or broke."""
+
+    reason: Literal["finished", "deadline", "hang", "interrupted", "error"]
+    detail: str = ""
+
+
+class GoldenKnown(Event, frozen=True, kw_only=True, tag="golden"):
+    """What the uninterrupted runs of the same workload said: whether two of them were equal, and where they differed."""
+
+    key: str
+    equal: bool
+    detail: str = ""
+
+
+class ObservationLost(Event, frozen=True, kw_only=True, tag="observation.lost"):
+    """Something was not recorded (a limit, garbage, an unreadable file): what depends on it is unknown."""
+
+    what: Literal["events", "logs", "checkpoints"]
+    count: int
+    detail: str
+
+
+# ---- the platform ----------------------------------------------------------------------------------------------------
+
+
+class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"):
+    """An execution of the job began. Times in seconds."""
+
+    execution: str
+    tasks: int
+    max_retries: int
+    timeout_s: float
+    grace_s: float
+
+
+class AttemptStarted(Located, frozen=True, kw_only=True, tag="attempt.started"):
+    """An attempt's first process runs."""
+
+    pid: int
+
+
+class SignalSent(Located, frozen=True, kw_only=True, tag="signal.sent"):
+    """A signal was delivered; ``rank`` -1 means the whole attempt."""
+
+    signal: str
+    cause: Cause
+    pids: tuple[int, ...]
+    rank: int = -1
+
+
+class AttemptExited(Located, frozen=True, kw_only=True, tag="attempt.exited"):
+    """The attempt's first process has been waited for; exactly one of ``exit_code`` and ``signal`` is set.
+
+    Attributes:
+        cause: Who ended it, by what the platform did before: not a guess from the code.
+        leftovers: Processes of the attempt that outlived the first one and were killed.
+        retried: Whether the platform will start another attempt.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    cause: Cause = "job"
+    leftovers: int = 0
+    retried: bool = False
+
+
+class AttemptAbandoned(Located, frozen=True, kw_only=True, tag="attempt.abandoned"):
+    """The platform holds the attempt for dead and starts the next one although its processes still run."""
+
+
+class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
+    """A task will not be tried again."""
+
+    task: int
+    succeeded: bool
+    attempts: int
+    detail: str = ""
+
+
+class ExecutionFinished(Event, frozen=True, kw_only=True, tag="execution.finished"):
+    """All tasks have ended."""
+
+    succeeded: int
+    failed: int
+    cancelled: int
+    retried: int
+
+
+class LogLine(Located, frozen=True, kw_only=True, tag="log"):
+    """One line as an operator sees it; ``system`` and ``audit`` lines are the platform's."""
+
+    stream: Literal["stdout", "stderr", "system", "audit"]
+    text: str
+    severity: str = "DEFAULT"
+    reason: str = ""
+
+
+# ---- the job (workloads/protocol.md) ---------------------------------------------------------------------------------
+
+
+class JobEvent(Located, kw_only=True, frozen=True, gc=False):
+    """An event that the job wrote."""
+
+    rank: int = 0
+    pid: int = 0
+
+
+class Booted(JobEvent, frozen=True, kw_only=True, tag="boot"):
+    """A process of the job is up."""
+
+
+class RestoreBegun(JobEvent, frozen=True, kw_only=True, tag="restore.begin"):
+    """The job chose a checkpoint."""
+
+    step: int
+
+
+class Restored(JobEvent, frozen=True, kw_only=True, tag="restore"):
+    """The job loaded a checkpoint; digests of the state in memory."""
+
+    step: int
+    digests: dict[str, str] = {}
+
+
+class Started(JobEvent, frozen=True, kw_only=True, tag="start"):
+    """The job is ready to train; ``restored_step`` 0 is from scratch, ``steps`` the final step (0: not said)."""
+
+    restored_step: int
+    steps: int = 0
+
+
+class StepDone(JobEvent, frozen=True, kw_only=True, tag="step"):
+    """A step was executed."""
+
+    step: int
+    batch_ids: tuple[int, ...] = ()
+    digests: dict[str, str] = {}
+
+
+class SaveBegun(JobEvent, frozen=True, kw_only=True, tag="save.begin"):
+    """A save was decided; digests of the state in memory before anything is written."""
+
+    step: int
+    digests: dict[str, str] = {}
+
+
+class SaveEnded(JobEvent, frozen=True, kw_only=True, tag="save.end"):
+    """The job acknowledged a save as durable."""
+
+    step: int
+    digests: dict[str, str] = {}
+
+
+class SigtermSeen(JobEvent, frozen=True, kw_only=True, tag="sigterm"):
+    """The job noticed SIGTERM."""
+
+
+class Done(JobEvent, frozen=True, kw_only=True, tag="done"):
+    """The job holds itself to be complete."""
+
+    step: int
+
+
+class Marked(JobEvent, frozen=True, kw_only=True, tag="marker"):
+    """A marker of the job's own; ``step`` -1 when it has none."""
+
+    name: str
+    step: int = -1
+
+
+class BarrierReached(JobEvent, frozen=True, kw_only=True, tag="barrier"):
+    """A process of the job waits before or after an armed event, until it is released or killed."""
+
+    event: str
+    when: Literal["before", "after"]
+    step: int = -1
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------------
+
+
+class FaultRequested(Located, frozen=True, kw_only=True, tag="fault.requested"):
+    """An injection acted; nothing is known yet of its effect. ``rank`` -1 means the whole attempt."""
+
+    injection: str
+    fault: str
+    rank: int = -1
+    detail: str = ""
+
+
+class FaultObserved(Event, frozen=True, kw_only=True, tag="fault.observed"):
+    """The effect of an injection was seen: a wait status, a process state, a failed operation."""
+
+    injection: str
+    evidence: str
+
+
+class FaultHealed(Event, frozen=True, kw_only=True, tag="fault.healed"):
+    """An injection was undone, or had nothing left to undo."""
+
+    injection: str
+    evidence: str
+
+
+class FaultFailed(Event, frozen=True, kw_only=True, tag="fault.failed"):
+    """An injection could not act."""
+
+    injection: str
+    detail: str
+
+
+# ---- artefacts and watchdogs -----------------------------------------------------------------------------------------
+
+
+class CheckpointSeen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One checkpoint as found on storage.
+
+    Attributes:
+        step: The step that its name says; -1 when the name says none.
+        path: Relative to the checkpoint directory.
+        state: ``committed`` by the layout's own rule, ``incomplete`` under a final name, ``temporary`` under a temporary name.
+        digest: Fingerprint of its files' paths, sizes and contents; empty when it could not be read.
+        is_latest: Whether the layout's own rule offers it to the next restore.
+    """
+
+    step: int
+    path: str
+    state: Literal["committed", "incomplete", "temporary"]
+    digest: str = ""
+    files: int = 0
+    size_bytes: int = 0
+    is_latest: bool = False
+
+
+class CheckpointsSeen(Located, frozen=True, kw_only=True, tag="checkpoints"):
+    """What storage held at a moment; ``occasion`` says which."""
+
+    occasion: Literal["attempt-start", "save-end", "attempt-end", "before-fault", "after-fault", "end"]
+    checkpoints: tuple[CheckpointSeen, ...]
+
+
+class HangCalled(Located, frozen=True, kw_only=True, tag="hang"):
+    """Our watchdog saw no progress for too long while processes were alive; ``ranks`` are the least advanced ones."""
+
+    ranks: tuple[int, ...]
+    quiet_s: float
+    detail: str = ""
+
+
+AnyEvent = (
+    RunOpened
+    | RunClosed
+    | GoldenKnown
+    | ObservationLost
+    | ExecutionStarted
+    | AttemptStarted
+    | SignalSent
+    | AttemptExited
+    | AttemptAbandoned
+    | TaskFinished
+    | ExecutionFinished
+    | LogLine
+    | Booted
+    | RestoreBegun
+    | Restored
+    | Started
+    | StepDone
+    | SaveBegun
+    | SaveEnded
+    | SigtermSeen
+    | Done
+    | Marked
+    | BarrierReached
+    | FaultRequested
+    | FaultObserved
+    | FaultHealed
+    | FaultFailed
+    | CheckpointsSeen
+    | HangCalled
+)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A history as read: its events in the order they were appended, and whether its last line was torn off by a kill."""
+
+    events: tuple[Event, ...]
+    is_torn: bool = False
+
+
+class HistoryWriter:
+    """Appends events to a file; what ``append`` returned from has left this process and survives its death.
+
+    Raises:
+        StoreError: When the file cannot be opened or written, for example on a full disk.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._encoder = msgspec.json.Encoder()
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StoreError(path=path, attempted="open the history", reason=error.strerror or str(error)) from error
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Append events with as few writes as the system allows."""
+        data = memoryview(self._encoder.encode_lines(list(events)))
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
+            raise StoreError(path=self._path, attempted="append to the history", reason=error.strerror or str(error)) from error
+
+    def close(self) -> None:
+        """Make the history durable and close it."""
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            raise StoreError(path=self._path, attempted="make the history durable", reason=error.strerror or str(error)) from error
+        finally:
+            os.close(descriptor)
+
+
+def read_history(path: Path) -> History:
+    """Read a history.
+
+    Raises:
+        StoreError: When the file cannot be read.
+        HistoryCorruptError: When a line other than a torn last one is not an event; names the line.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(path=path, attempted="read the history", reason=error.strerror or str(error)) from error
+    decoder = msgspec.json.Decoder(AnyEvent)
+    whole, _, rest = data.rpartition(b"\n")
+    events: list[Event] = []
+    for number, line in enumerate(whole.split(b"\n") if whole else (), start=1):
+        try:
+            events.append(decoder.decode(line))
+        except msgspec.MsgspecError as error:
+            raise HistoryCorruptError(path=path, line=number, reason=str(error)) from error
+    return History(events=tuple(events), is_torn=bool(rest))

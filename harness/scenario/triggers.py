@@ -1,0 +1,71 @@
+"""The moment of a fault, as data."""
+
+import re
+from typing import Literal
+
+import msgspec
+
+from harness.scenario.rules import positive, require
+
+
+class AtStep(msgspec.Struct, frozen=True, kw_only=True, tag="at-step", tag_field="type", forbid_unknown_fields=True):
+    """When a rank has done step ``step`` in the attempt. Exact where the job keeps the barrier of the protocol, else as soon as it is seen."""
+
+    step: int
+    rank: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.step >= 1, "step", self.step, "steps are counted from 1")
+        require(self.rank >= 0, "rank", self.rank, "ranks are counted from 0")
+
+
+class AtMarker(msgspec.Struct, frozen=True, kw_only=True, tag="at-marker", tag_field="type", forbid_unknown_fields=True):
+    """At the nth occurrence, in the attempt, of an event of the protocol or of a marker of the job's own.
+
+    ``before``: the job is about to say it; ``after``: it has said it and has done nothing since.
+    """
+
+    event: str
+    nth: int = 1
+    when: Literal["before", "after"] = "after"
+    rank: int = 0
+
+    def __post_init__(self) -> None:
+        require(bool(re.fullmatch(r"[a-z][a-z0-9_.-]*", self.event)), "event", self.event, "an event of the protocol or a marker, like save.begin")
+        require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
+        require(self.rank >= 0, "rank", self.rank, "ranks are counted from 0")
+
+
+class OnLog(msgspec.Struct, frozen=True, kw_only=True, tag="on-log", tag_field="type", forbid_unknown_fields=True):
+    """When a line of the attempt's log matches a regular expression for the nth time."""
+
+    pattern: str
+    nth: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            require(False, "pattern", self.pattern, f"not a regular expression: {error}")
+
+
+class AfterSeconds(msgspec.Struct, frozen=True, kw_only=True, tag="after-seconds", tag_field="type", forbid_unknown_fields=True):
+    """So long after the attempt started. The weakest address: it moves with the load of the machine."""
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        positive("seconds", self.seconds, zero_allowed=True)
+
+
+class OnEffect(msgspec.Struct, frozen=True, kw_only=True, tag="on-effect", tag_field="type", forbid_unknown_fields=True):
+    """As soon as another injection's effect has been observed, before the platform's next move: so storage is damaged between two attempts."""
+
+    of: str
+
+    def __post_init__(self) -> None:
+        require(bool(self.of), "of", self.of, "the name of another injection")
+
+
+Trigger = AtStep | AtMarker | OnLog | AfterSeconds | OnEffect

@@ -1,0 +1,105 @@
+"""The training job under test, as data: a black box that speaks the protocol of workloads/protocol.md or nothing at all."""
+
+import re
+from typing import Literal
+
+import msgspec
+
+from harness.scenario.rules import positive, require
+
+Layout = Literal["text-file", "step-directories", "orbax", "ray-train", "files"]
+"""How the job lays out its checkpoints (``harness.checkpoints``): one text file a task, ``step_N/`` with a manifest, Orbax, Ray Train, or unknown files."""
+
+_STEP = re.compile(r"\(\?P<step>")
+
+
+class LogPatterns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Regular expressions that turn lines of a silent job's log into events; all but ``sigterm`` and ``done`` need a group ``(?P<step>...)``.
+
+    Attributes:
+        step: A step was done.
+        saved: A checkpoint was saved.
+        resumed: A checkpoint was restored.
+        sigterm: The job noticed SIGTERM.
+        done: The job says it is complete.
+    """
+
+    step: str = ""
+    saved: str = ""
+    resumed: str = ""
+    sigterm: str = ""
+    done: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("step", "saved", "resumed", "sigterm", "done"):
+            pattern: str = getattr(self, field)
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                require(False, field, pattern, f"not a regular expression: {error}")
+            if pattern and field in ("step", "saved", "resumed"):
+                require(bool(_STEP.search(pattern)), field, pattern, "needs a group (?P<step>\\d+) that holds the step")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is read from the log."""
+        return not (self.step or self.saved or self.resumed or self.sigterm or self.done)
+
+
+class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a job is judged from outside.
+
+    Attributes:
+        logs: Patterns of its log.
+        inspect: A command that prints ``{"step": n, "digests": {...}}`` for the checkpoint directory; ``{checkpoint_dir}`` is replaced.
+        inspect_timeout_s: Seconds the inspection may take.
+        result: A file that must equal the uninterrupted run's; ``{checkpoint_dir}`` is replaced.
+    """
+
+    logs: LogPatterns = LogPatterns()
+    inspect: tuple[str, ...] = ()
+    inspect_timeout_s: float = 60.0
+    result: str = ""
+
+    def __post_init__(self) -> None:
+        positive("inspect_timeout_s", self.inspect_timeout_s)
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job and how to read it.
+
+    Attributes:
+        name: Kebab-case; also ``CLOUD_RUN_JOB``.
+        command: Program and arguments. ``{python}`` is this interpreter, ``{checkpoint_dir}`` the mounted directory.
+        steps: The final step; 0 when unknown (then only ``done`` or the result tells completion).
+        save_every: Steps between periodic saves; 0 when unknown.
+        environment: Variables on top of the caller's.
+        layout: How its checkpoints lie.
+        speaks_protocol: Whether it writes events and keeps the barrier.
+        ranks: Processes that train together inside one task.
+        sources: Files and directories whose content decides whether a golden run is still that of this job; relative to ``directory``.
+        directory: Where the command runs; relative to the catalogue's root.
+        outside: How it is judged where it does not speak.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    steps: int = 0
+    save_every: int = 0
+    environment: dict[str, str] = {}
+    layout: Layout = "files"
+    speaks_protocol: bool = True
+    ranks: int = 1
+    sources: tuple[str, ...] = ()
+    directory: str = "."
+    outside: Outside = Outside()
+
+    def __post_init__(self) -> None:
+        require(bool(re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.name)), "name", self.name, "kebab-case, at most 63 characters, as a Cloud Run job")
+        require(bool(self.command) and all(self.command), "command", self.command, "a program and its arguments, none of them empty")
+        require(self.steps >= 0, "steps", self.steps, "a number >= 0")
+        require(self.save_every >= 0, "save_every", self.save_every, "a number >= 0")
+        require(1 <= self.ranks <= 1024, "ranks", self.ranks, "1 to 1024")
+        for name in self.environment:
+            require(bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)), "environment", name, "not a name of an environment variable")
+            require(not name.startswith(("HARNESS_", "CLOUD_RUN_")), "environment", name, "reserved: the harness and the platform set it")

@@ -1,0 +1,139 @@
+"""The undo of each fault: written and made durable before the fault acts, finished by ``harness clean`` when we were killed in between.
+
+A process id alone is not a process: it may belong to another one by the time the undo runs. So each is kept with its start time.
+"""
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from harness.errors import StoreError
+
+START_TIME_TOLERANCE_S = 0.05
+"""psutil derives start times from clock ticks (10 ms) and the boot time, which rounding moves by some more."""
+
+
+class ProcessId(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that cannot be mistaken for another: its id and the time of day it started, seconds since 1970."""
+
+    pid: int
+    started_at_s: float
+
+
+class ContinueProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="continue-processes", tag_field="type"):
+    """Undo of a pause: SIGCONT."""
+
+    processes: tuple[ProcessId, ...]
+
+
+class KillProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="kill-processes", tag_field="type"):
+    """Undo of an overlap: the zombie attempt must not outlive the run."""
+
+    processes: tuple[ProcessId, ...]
+
+
+class NothingToUndo(msgspec.Struct, frozen=True, kw_only=True, tag="nothing", tag_field="type"):
+    """The fault leaves nothing behind that outlives the run's own processes and directory; ``why`` says so."""
+
+    why: str
+
+
+class KeptOriginal(msgspec.Struct, frozen=True, kw_only=True, tag="kept-original", tag_field="type"):
+    """Undo of damage to storage: the original is kept at ``copy`` for whoever wants it back; ``path`` is damaged or gone.
+
+    It is not put back by itself: the directory is the run's own, and the job under test has moved on from the damage.
+    """
+
+    path: str
+    copy: str
+
+
+Undo = ContinueProcesses | KillProcesses | NothingToUndo | KeptOriginal
+
+
+class UndoEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the journal: an undo that is owed, or (``done``) no longer."""
+
+    injection: str
+    undo: Undo | None = None
+    done: bool = False
+
+
+class UndoJournal:
+    """``undo.jsonl`` of a run; every line is durable when the method returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def owe(self, injection: str, undo: Undo) -> None:
+        """Write down an undo, before the fault acts.
+
+        Raises:
+            StoreError: When it could not be made durable; the fault must then not act.
+        """
+        self._append(UndoEntry(injection=injection, undo=undo))
+
+    def settle(self, injection: str) -> None:
+        """Write down that the undo was done."""
+        self._append(UndoEntry(injection=injection, done=True))
+
+    def owed(self) -> list[UndoEntry]:
+        """What is not settled yet, in the order it was written; a torn last line is ignored (its fault never acted)."""
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            return []
+        decoder = msgspec.json.Decoder(UndoEntry)
+        entries = [decoder.decode(line) for line in data.split(b"\n")[:-1] if line]
+        settled = {entry.injection for entry in entries if entry.done}
+        return [entry for entry in entries if not entry.done and entry.injection not in settled]
+
+    def _append(self, entry: UndoEntry) -> None:
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(descriptor, msgspec.json.encode(entry) + b"\n")
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise StoreError(path=self._path, attempted="write the undo journal", reason=error.strerror or str(error)) from error
+
+
+def identify(pids: Sequence[int]) -> tuple[ProcessId, ...]:
+    """Name processes so that they cannot be mistaken; those already gone are left out."""
+    found: list[ProcessId] = []
+    for pid in pids:
+        try:
+            found.append(ProcessId(pid=pid, started_at_s=psutil.Process(pid).create_time()))
+        except psutil.NoSuchProcess:
+            continue
+    return tuple(found)
+
+
+def perform(undo: Undo) -> str:
+    """Do an undo and say what was done; doing it twice is harmless."""
+    if isinstance(undo, ContinueProcesses):
+        return f"SIGCONT to {_send(undo.processes, signal.SIGCONT)} processes"
+    if isinstance(undo, KillProcesses):
+        return f"SIGKILL to {_send(undo.processes, signal.SIGKILL)} processes"
+    if isinstance(undo, KeptOriginal):
+        return f"the original of {undo.path} is kept at {undo.copy}"
+    return undo.why
+
+
+def _send(processes: Sequence[ProcessId], number: signal.Signals) -> int:
+    reached = 0
+    for process in processes:
+        try:
+            found = psutil.Process(process.pid)
+            if abs(found.create_time() - process.started_at_s) <= START_TIME_TOLERANCE_S:
+                found.send_signal(number)
+                reached += 1
+        except psutil.NoSuchProcess:
+            continue
+    return reached
