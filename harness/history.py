@@ -292,10 +292,27 @@ class CheckpointSeen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CheckpointsSeen(Located, frozen=True, kw_only=True, tag="checkpoints"):
-    """What storage held at a moment; ``occasion`` says which."""
+    """What storage held at a moment; ``occasion`` says which. ``is_whole`` false: only the checkpoint just saved was looked at."""
 
-    occasion: Literal["attempt-start", "save-end", "attempt-end", "before-fault", "after-fault", "end"]
+    occasion: Literal["save-end", "attempt-end", "after-fault", "end"]
     checkpoints: tuple[CheckpointSeen, ...]
+    is_whole: bool = True
+
+
+class Inspected(Located, frozen=True, kw_only=True, tag="inspected"):
+    """What the workload's own ``inspect`` command said of a copy of the checkpoint directory after an attempt; ``step`` -1: it failed."""
+
+    step: int
+    digests: dict[str, str] = {}
+    detail: str = ""
+
+
+class ResultSeen(Event, frozen=True, kw_only=True, tag="result"):
+    """The workload's result file at the end of the run; ``sha256`` empty: it was not there."""
+
+    path: str
+    sha256: str = ""
+    size_bytes: int = 0
 
 
 class HangCalled(Located, frozen=True, kw_only=True, tag="hang"):
@@ -335,6 +352,8 @@ AnyEvent = (
     | FaultHealed
     | FaultFailed
     | CheckpointsSeen
+    | Inspected
+    | ResultSeen
     | HangCalled
 )
 
