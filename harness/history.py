@@ -247,21 +247,21 @@ class FaultRequested(Located, frozen=True, kw_only=True, tag="fault.requested"):
     detail: str = ""
 
 
-class FaultObserved(Event, frozen=True, kw_only=True, tag="fault.observed"):
+class FaultObserved(Located, frozen=True, kw_only=True, tag="fault.observed"):
     """The effect of an injection was seen: a wait status, a process state, a failed operation."""
 
     injection: str
     evidence: str
 
 
-class FaultHealed(Event, frozen=True, kw_only=True, tag="fault.healed"):
+class FaultHealed(Located, frozen=True, kw_only=True, tag="fault.healed"):
     """An injection was undone, or had nothing left to undo."""
 
     injection: str
     evidence: str
 
 
-class FaultFailed(Event, frozen=True, kw_only=True, tag="fault.failed"):
+class FaultFailed(Located, frozen=True, kw_only=True, tag="fault.failed"):
     """An injection could not act."""
 
     injection: str

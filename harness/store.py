@@ -109,6 +109,15 @@ class RunDirectory:
                 temporary.unlink(missing_ok=True)
             raise StoreError(path=path, attempted="write", reason=error.strerror or str(error)) from error
 
+    def write_script(self, path: Path, text: str) -> None:
+        """Write a script that can be executed.
+
+        Raises:
+            StoreError: As ``write``.
+        """
+        self.write(path, text.encode())
+        path.chmod(0o755)
+
     def remove_checkpoints(self) -> None:
         """Remove the mounted directory and the kept originals; what they held is in the manifest."""
         for directory in (self.checkpoints, self.kept):

@@ -1,0 +1,121 @@
+"""Runs scenarios: ``run_scenario`` binds, plays, judges and stores one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness.capabilities import Target
+from harness.checkers import judge
+from harness.clock import Clock
+from harness.history import GoldenKnown, History, read_history
+from harness.runner import golden
+from harness.runner.binding import refuse_missing_capabilities
+from harness.runner.play import Stage, play
+from harness.runner.progress import Progress
+from harness.runner.replay import replay_script
+from harness.scenario import Scenario, read_scenario
+from harness.store import RunDirectory, RunStore
+from harness.verdict import Verdict
+
+__all__ = ["Options", "Run", "check_run", "run_scenario"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How runs are made.
+
+    Attributes:
+        root: What workloads' directories are relative to.
+        seed: Replaces ``{seed}``; stored in the history.
+        keep: Keep checkpoint directories of valid runs too.
+        progress: Told of every event.
+    """
+
+    root: Path
+    seed: int = 0
+    keep: bool = False
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that is over."""
+
+    scenario: Scenario
+    directory: RunDirectory
+    history: History
+    verdict: Verdict
+
+    def explain(self) -> str:
+        """The verdict in words: what was decided by what, and where to look."""
+        lines = [f"{self.scenario.name}: {self.verdict.outcome}"]
+        for finding in self.verdict.worst():
+            lines.append(f"  {finding.checker}: {finding.reason}")
+            lines.extend(f"    {line}" for line in finding.evidence[:5])
+        return "\n".join([*lines, f"  run: {self.directory.path}"])
+
+
+def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clock, store: RunStore, options: Options) -> Run:
+    """Run a scenario on a target and judge it.
+
+    Args:
+        target: Makes a target for one run; called again for each golden run.
+
+    Raises:
+        UsageError: Before anything was started.
+        TargetUnavailableError: The target is not here.
+        BrokenHarnessError: The harness broke; its history says so.
+    """
+    mine = target()
+    refuse_missing_capabilities(scenario, mine)
+    known: GoldenKnown | None = None
+    uninterrupted: RunDirectory | None = None
+    if golden.is_needed(scenario.expects):
+
+        def play_golden(scenario: Scenario, directory: RunDirectory, run_id: str) -> None:
+            play(scenario, _stage(directory, run_id, target(), clock, options, None))
+
+        known, uninterrupted = golden.establish(
+            scenario, store=store, root=options.root, seed=options.seed, target=mine.name, play=play_golden
+        )
+    directory, run_id = store.create(scenario.name, options.seed)
+    if uninterrupted is not None:
+        directory.write(directory.golden_path, uninterrupted.history_path.read_bytes())
+    directory.write_script(directory.replay_path, replay_script(scenario, target=mine.name, seed=options.seed, root=options.root))
+    play(scenario, _stage(directory, run_id, mine, clock, options, known))
+    run = check_run(directory)
+    directory.write(directory.verdict_path, msgspec.json.format(msgspec.json.encode(run.verdict), indent=2) + b"\n")
+    if run.verdict.is_valid and not options.keep:
+        directory.remove_checkpoints()
+    return run
+
+
+def check_run(directory: RunDirectory) -> Run:
+    """Judge a run from what it left behind, without running anything.
+
+    Raises:
+        InvalidDocumentError: When its scenario cannot be read.
+        StoreError: When its history cannot be read.
+        HistoryCorruptError: When its history is damaged.
+    """
+    scenario = read_scenario(directory.scenario_path)
+    history = read_history(directory.history_path)
+    uninterrupted = read_history(directory.golden_path) if directory.golden_path.exists() else None
+    return Run(scenario=scenario, directory=directory, history=history, verdict=judge(scenario, history, uninterrupted))
+
+
+def _stage(
+    directory: RunDirectory, run_id: str, target: Target, clock: Clock, options: Options, known: GoldenKnown | None
+) -> Stage:
+    return Stage(
+        directory=directory,
+        run_id=run_id,
+        target=target,
+        clock=clock,
+        root=options.root,
+        seed=options.seed,
+        golden=known,
+        progress=options.progress,
+    )

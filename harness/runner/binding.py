@@ -1,0 +1,85 @@
+"""Binding a scenario to a target: everything that can be refused is refused here, before anything starts."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.capabilities import Launch, Target
+from harness.errors import CapabilityMissingError
+from harness.faults import missing_capability
+from harness.scenario import Scenario, Workload, injection_name, kind_of
+from harness.scenario.faults import FailWrites, SlowWrites
+from harness.scenario.triggers import AtMarker, AtStep
+from harness.store import RunDirectory
+
+PRIVATE_PREFIXES = ("HARNESS_", "CLOUD_RUN_")
+"""Variables of the caller that a job must not inherit: they would make it believe that it is another job, or part of another run."""
+
+
+def refuse_missing_capabilities(scenario: Scenario, target: Target) -> None:
+    """Refuse a scenario whose faults the target cannot cause.
+
+    Raises:
+        CapabilityMissingError: Naming the first such fault.
+    """
+    for index, injection in enumerate(scenario.injections):
+        missing = missing_capability(injection.fault, target)
+        if missing:
+            needs = f"{missing} for {injection_name(scenario.injections, index)}"
+            raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=kind_of(injection.fault))
+
+
+def fill(text: str, *, checkpoint_dir: Path, seed: int) -> str:
+    """Replace the placeholders of a command, a variable or a path."""
+    return text.replace("{python}", sys.executable).replace("{checkpoint_dir}", str(checkpoint_dir)).replace("{seed}", str(seed))
+
+
+def launch_of(scenario: Scenario, directory: RunDirectory, *, run_id: str, root: Path, seed: int, epoch_s: float) -> Launch:
+    """What the target needs to run the scenario's workload in a run directory."""
+    workload, platform = scenario.workload, scenario.platform
+    checkpoint_dir = directory.checkpoints.resolve()
+
+    def filled(text: str) -> str:
+        return fill(text, checkpoint_dir=checkpoint_dir, seed=seed)
+
+    return Launch(
+        run_id=run_id,
+        job=workload.name,
+        command=tuple(filled(part) for part in workload.command),
+        directory=(root / workload.directory).resolve(),
+        environment={**_inherited(os.environ), **{name: filled(value) for name, value in workload.environment.items()}},
+        checkpoint_dir=checkpoint_dir,
+        logs_dir=directory.logs.resolve(),
+        tasks=platform.tasks,
+        parallelism=platform.parallelism,
+        max_retries=platform.max_retries,
+        timeout_s=platform.timeout_s,
+        grace_s=platform.grace_s,
+        armed=armed_events(scenario) if workload.speaks_protocol else (),
+        interpose_storage=any(isinstance(injection.fault, FailWrites | SlowWrites) for injection in scenario.injections),
+        epoch_s=epoch_s,
+        log_patterns=_log_patterns(workload),
+        steps=workload.steps,
+    )
+
+
+def armed_events(scenario: Scenario) -> tuple[str, ...]:
+    """The events at which the job shall ask the barrier, for the triggers that name one."""
+    armed: set[str] = set()
+    for injection in scenario.injections:
+        if isinstance(injection.at, AtStep):
+            armed.add("step:after")
+        elif isinstance(injection.at, AtMarker):
+            armed.add(f"{injection.at.event}:{injection.at.when}")
+    return tuple(sorted(armed))
+
+
+def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(PRIVATE_PREFIXES)}
+
+
+def _log_patterns(workload: Workload) -> dict[str, str]:
+    logs = workload.outside.logs
+    patterns = {"step": logs.step, "saved": logs.saved, "resumed": logs.resumed, "sigterm": logs.sigterm, "done": logs.done}
+    return {kind: pattern for kind, pattern in patterns.items() if pattern}

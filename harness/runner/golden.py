@@ -1,0 +1,132 @@
+"""The uninterrupted run that others are compared with: made twice, compared with itself, kept by content of the workload.
+
+Two equal runs are no proof of determinism, but two different ones are proof of its absence: then bit-exactness is unknown, never a tolerance.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from harness.checkers import judge
+from harness.history import Event, GoldenKnown, ResultSeen, StepDone, read_history
+from harness.scenario import Expectation, Scenario, Workload, encode
+from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult
+from harness.store import RunDirectory, RunStore
+
+NEEDS_GOLDEN = (BitExactResume, ExactlyOnceData, SameResult)
+CODE_SUFFIXES = frozenset({".py", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".txt", ".sh"})
+"""Files that count as a workload's code where it does not say its sources."""
+SOURCE_FILES_MAX = 5000
+"""More files than that are no workload: someone named a home directory. The rest is not looked at, and the golden run is made anew."""
+KEYED_PACKAGES = ("jax", "jaxlib", "optax", "orbax-checkpoint", "ray", "numpy")
+"""Versions that change a trajectory without a change of the workload's own files."""
+
+PlayGolden = Callable[[Scenario, RunDirectory, str], None]
+
+
+def is_needed(expects: Sequence[Expectation]) -> bool:
+    """Whether an expectation compares with the uninterrupted run."""
+    return any(isinstance(expectation, NEEDS_GOLDEN) for expectation in expects)
+
+
+def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden) -> tuple[GoldenKnown, RunDirectory]:
+    """Find or make the two uninterrupted runs of a scenario's workload.
+
+    Whoever comes second, in this process or another, waits for the first and finds them made.
+    """
+    uninterrupted = golden_scenario(scenario)
+    key = golden_key(uninterrupted, root=root, seed=seed, target=target)
+    with store.golden_lock(key):
+        runs = [_have(uninterrupted, key, name, store=store, play=play) for name in ("first", "second")]
+    return _compare(key, uninterrupted, runs), runs[0]
+
+
+def golden_scenario(scenario: Scenario) -> Scenario:
+    """The scenario's workload, left alone."""
+    return msgspec.structs.replace(
+        scenario,
+        name=f"uninterrupted-run-of-{scenario.workload.name}",
+        why="the run that interrupted ones are compared with",
+        injections=(),
+        expects=(Completes(),),
+        within_budget=True,
+        tags=(),
+    )
+
+
+def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str:
+    """What the uninterrupted run depends on: workload, platform, code, seed, interpreter, packages."""
+    sha = hashlib.sha256()
+    sha.update(encode(msgspec.structs.replace(scenario, deadline_s=1.0)))
+    sha.update(f"{seed} {target} {sys.version} {sys.executable} {_versions()}".encode())
+    for path in _source_files(scenario.workload, root):
+        sha.update(str(path.relative_to(root) if path.is_relative_to(root) else path).encode())
+        sha.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"{scenario.workload.name}-{sha.hexdigest()[:16]}"
+
+
+def _have(scenario: Scenario, key: str, name: str, *, store: RunStore, play: PlayGolden) -> RunDirectory:
+    found = store.golden(key, name)
+    if found.is_over():
+        return found
+    directory, run_id = store.create_golden(key, name)
+    play(scenario, directory, run_id)
+    verdict = judge(scenario, read_history(directory.history_path), None)
+    directory.write(directory.verdict_path, msgspec.json.encode(verdict))
+    directory.remove_checkpoints()
+    return directory
+
+
+def _compare(key: str, scenario: Scenario, runs: Sequence[RunDirectory]) -> GoldenKnown:
+    histories = [read_history(run.history_path) for run in runs]
+    for run, history in zip(runs, histories, strict=True):
+        verdict = judge(scenario, history, None)
+        if not verdict.is_valid:
+            detail = f"the uninterrupted run {run.name} itself is {verdict.outcome}: {verdict.worst()[0].reason}"
+            return GoldenKnown(t_s=0.0, key=key, equal=False, detail=detail)
+    first, second = (list(_trajectory(history.events)) for history in histories)
+    for left, right in zip(first, second, strict=False):
+        if left != right:
+            return GoldenKnown(t_s=0.0, key=key, equal=False, detail=f"two uninterrupted runs differ: {left} and {right}")
+    if len(first) != len(second):
+        return GoldenKnown(t_s=0.0, key=key, equal=False, detail=f"two uninterrupted runs differ in length: {len(first)} and {len(second)}")
+    return GoldenKnown(t_s=0.0, key=key, equal=True, detail=f"two uninterrupted runs are equal in {len(first)} observations")
+
+
+def _trajectory(events: Sequence[Event]) -> Iterator[tuple[object, ...]]:
+    """What must be equal between uninterrupted runs, in an order that does not depend on how ranks interleave."""
+    steps = [event for event in events if isinstance(event, StepDone)]
+    for event in sorted(steps, key=lambda step: (step.task, step.rank, step.step)):
+        yield ("task", event.task, "rank", event.rank, "step", event.step, event.batch_ids, tuple(sorted(event.digests.items())))
+    yield from (("result", event.path, event.sha256) for event in events if isinstance(event, ResultSeen))
+
+
+def _source_files(workload: Workload, root: Path) -> list[Path]:
+    directory = (root / workload.directory).resolve()
+    named = [directory / source for source in workload.sources]
+    named += [directory / part for part in workload.command if part and (directory / part).is_file()]
+    trees = named if workload.sources else [*named, directory]
+    files: set[Path] = set()
+    for tree in trees:
+        found = [tree] if tree.is_file() else sorted(path for path in tree.rglob("*") if path.suffix in CODE_SUFFIXES and _is_source(path, tree))
+        files.update(found[:SOURCE_FILES_MAX])
+    return sorted(files)
+
+
+def _is_source(path: Path, tree: Path) -> bool:
+    parts = path.relative_to(tree).parts
+    return path.is_file() and not any(part.startswith(".") or part in ("__pycache__", "runs", "node_modules") for part in parts)
+
+
+def _versions() -> str:
+    found: list[str] = []
+    for package in KEYED_PACKAGES:
+        try:
+            found.append(f"{package}={version(package)}")
+        except PackageNotFoundError:
+            continue
+    return " ".join(found)

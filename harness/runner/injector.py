@@ -1,0 +1,212 @@
+"""Fires injections when their triggers are met, watches for their effects, and heals them.
+
+The order within a tick is what makes a kill point exact: the events of the tick are matched first, due injections act, effects are looked
+for, injections that wait for an effect act at once, and only then does the caller release barriers and let the platform make its next move.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.capabilities import Processes, Target
+from harness.errors import HealError, InjectionError
+from harness.faults import ActiveFault, activate
+from harness.history import (
+    AttemptStarted,
+    BarrierReached,
+    Event,
+    FaultFailed,
+    FaultHealed,
+    FaultObserved,
+    FaultRequested,
+    JobEvent,
+    LogLine,
+    Marked,
+    StepDone,
+)
+from harness.scenario import Injection, Layout, Scenario, injection_name, kind_of
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.undo import UndoJournal
+
+
+@dataclass(slots=True)
+class _Pending:
+    """An injection that waits for its trigger in one attempt; ``seen`` counts matching occurrences so far."""
+
+    name: str
+    injection: Injection
+    attempt: int
+    seen: int = 0
+
+
+@dataclass(slots=True)
+class _Active:
+    """An injection that acted."""
+
+    name: str
+    task: int
+    attempt: int
+    fault: ActiveFault
+    heal_due_s: float | None
+    is_observed: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its name in the journal: the same injection acts once in each of its attempts."""
+        return journal_key(self.name, self.attempt)
+
+
+def journal_key(name: str, attempt: int) -> str:
+    """What an injection's undo is called in the journal."""
+    return f"{name}@{attempt}"
+
+
+@dataclass
+class Injector:
+    """All injections of one run.
+
+    Attributes:
+        scenario: Declares them.
+        target: On which they act.
+        journal: Where undos are written first.
+        kept_dir: For originals of what they damage.
+        now_s: Seconds since the run was opened.
+    """
+
+    scenario: Scenario
+    target: Target
+    journal: UndoJournal
+    kept_dir: Path
+    now_s: Callable[[], float]
+    _pending: list[_Pending] = field(default_factory=list)
+    _active: list[_Active] = field(default_factory=list)
+    _attempt_started_s: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for index, injection in enumerate(self.scenario.injections):
+            name = injection_name(self.scenario.injections, index)
+            attempts = injection.attempts[:1] if isinstance(injection.at, OnEffect) else injection.attempts
+            self._pending.extend(_Pending(name=name, injection=injection, attempt=attempt) for attempt in attempts)
+
+    @property
+    def layout(self) -> Layout:
+        """How the workload lays out its checkpoints."""
+        return self.scenario.workload.layout
+
+    def tick(self, events: Sequence[Event]) -> list[Event]:
+        """Match one tick's events, act, observe and heal; returns what is to be recorded, in order."""
+        for event in events:
+            if isinstance(event, AttemptStarted):
+                self._attempt_started_s[event.task, event.attempt] = event.t_s
+        recorded: list[Event] = self._observe(events)
+        for event in events:
+            for pending in [pending for pending in self._pending if self._matches(pending, event)]:
+                recorded.extend(self._act(pending, attempt=pending.attempt))
+        for pending in [pending for pending in self._pending if self._is_overdue(pending)]:
+            recorded.extend(self._act(pending, attempt=pending.attempt))
+        recorded.extend(self._observe(()))
+        recorded.extend(self._heal_due())
+        return recorded
+
+    def heal_all(self) -> tuple[list[Event], list[HealError]]:
+        """Undo everything that still acts, in reverse order; one failure does not keep the others from being undone."""
+        recorded: list[Event] = []
+        failures: list[HealError] = []
+        while self._active:
+            active = self._active.pop()
+            try:
+                recorded.append(self._heal(active))
+            except HealError as error:
+                failures.append(error)
+        return recorded, failures
+
+    def is_waiting_for_effects(self) -> bool:
+        """Whether an injection acted whose effect was not seen yet."""
+        return any(not active.is_observed for active in self._active)
+
+    def _matches(self, pending: _Pending, event: Event) -> bool:
+        at, victim = pending.injection.at, pending.injection.victim
+        if isinstance(at, OnEffect):
+            return isinstance(event, FaultObserved) and event.injection == at.of
+        if not isinstance(event, JobEvent | LogLine) or (event.task, event.attempt) != (victim.task, pending.attempt):
+            return False
+        if isinstance(at, OnLog):
+            met = isinstance(event, LogLine) and re.search(at.pattern, event.text) is not None
+            return met and self._count(pending) == at.nth
+        if isinstance(at, AtStep):
+            return isinstance(event, StepDone) and event.rank == at.rank and event.step == at.step
+        if isinstance(at, AtMarker):
+            return _is_marker(event, at) and self._count(pending) == at.nth
+        return False
+
+    def _count(self, pending: _Pending) -> int:
+        pending.seen += 1
+        return pending.seen
+
+    def _is_overdue(self, pending: _Pending) -> bool:
+        at = pending.injection.at
+        started_s = self._attempt_started_s.get((pending.injection.victim.task, pending.attempt))
+        return isinstance(at, AfterSeconds) and started_s is not None and self.now_s() >= started_s + at.seconds
+
+    def _act(self, pending: _Pending, *, attempt: int) -> list[Event]:
+        self._pending.remove(pending)
+        injection, now_s = pending.injection, self.now_s()
+        victim = Processes(task=injection.victim.task, attempt=attempt, rank=injection.victim.rank_number)
+        try:
+            fault = activate(injection, pending.name, target=self.target, victim=victim, layout=self.layout, kept_dir=self.kept_dir)
+            self.journal.owe(journal_key(pending.name, attempt), fault.undo())
+            detail = fault.inject()
+        except InjectionError as error:
+            return [FaultFailed(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, detail=error.reason)]
+        heal_due_s = None if fault.heal_after_s is None else self.now_s() + fault.heal_after_s
+        self._active.append(_Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault, heal_due_s=heal_due_s))
+        kind = kind_of(injection.fault)
+        return [FaultRequested(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, fault=kind, rank=victim.rank, detail=detail)]
+
+    def _observe(self, events: Sequence[Event]) -> list[Event]:
+        """Look for effects; an effect that another injection waits for lets it act at once."""
+        recorded: list[Event] = []
+        for active in [active for active in self._active if not active.is_observed]:
+            evidence = active.fault.observe(events)
+            if not evidence:
+                continue
+            active.is_observed = True
+            seen = FaultObserved(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
+            recorded.append(seen)
+            for pending in [pending for pending in self._pending if self._matches(pending, seen)]:
+                recorded.extend(self._act(pending, attempt=pending.attempt))
+        if recorded and self.is_waiting_for_effects():
+            recorded.extend(self._observe(()))
+        return recorded
+
+    def _heal_due(self) -> list[Event]:
+        due = [active for active in self._active if active.heal_due_s is not None and self.now_s() >= active.heal_due_s]
+        recorded: list[Event] = []
+        for active in due:
+            if not active.is_observed and active.fault.observe(()) == "" and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
+                continue
+            self._active.remove(active)
+            recorded.append(self._heal(active))
+        return recorded
+
+    def _heal(self, active: _Active) -> Event:
+        evidence = active.fault.heal()
+        self.journal.settle(active.key)
+        return FaultHealed(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
+
+
+EFFECT_PATIENCE_S = 2.0
+"""A fault that is due to be healed but was not seen to act is left in force this much longer: healing it unseen would only make it unknown."""
+
+
+def _is_marker(event: JobEvent | LogLine, at: AtMarker) -> bool:
+    if isinstance(event, LogLine) or event.rank != at.rank:
+        return False
+    if isinstance(event, BarrierReached):
+        return at.when == "before" and event.when == "before" and event.event == at.event
+    if at.when == "before":
+        return False
+    if isinstance(event, Marked):
+        return event.name == at.event
+    return event.__struct_config__.tag == at.event
