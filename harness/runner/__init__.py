@@ -31,12 +31,14 @@ class Options:
         seed: Replaces ``{seed}``; stored in the history.
         keep: Keep checkpoint directories of valid runs too.
         progress: Told of every event.
+        opened: Told of the run directory as soon as it exists.
     """
 
     root: Path
     seed: int = 0
     keep: bool = False
     progress: Progress | None = None
+    opened: Callable[[RunDirectory], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,8 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
             scenario, store=store, root=options.root, seed=options.seed, target=mine.name, play=play_golden
         )
     directory, run_id = store.create(scenario.name, options.seed)
+    if options.opened is not None:
+        options.opened(directory)
     if uninterrupted is not None:
         directory.write(directory.golden_path, uninterrupted.history_path.read_bytes())
     directory.write_script(directory.replay_path, replay_script(scenario, target=mine.name, seed=options.seed, root=options.root))

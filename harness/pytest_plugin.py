@@ -1,0 +1,190 @@
+"""``pytest -m chaos``: one test id per scenario.
+
+A scenario runs inside the fixture ``chaos_run`` and the test only asserts, so pytest's own words fit: PASSED is a valid run, FAILED a broken
+promise of the job, ERROR a broken harness or a run that proved nothing, SKIPPED a target that is not here.
+
+Importing this module costs nothing: pytest does it at every start, so whatever is heavy is imported where it is used.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.runner import Run
+    from harness.scenario import Scenario
+    from harness.store import RunDirectory
+
+MARKER = "chaos"
+RUNS: pytest.StashKey["list[Run]"] = pytest.StashKey()
+
+
+class ChaosRunner(Protocol):
+    """What the fixture ``chaos_runner`` gives: a scenario in, a judged run out."""
+
+    def __call__(self, scenario: "Scenario") -> "Run": ...
+
+
+class NothingProvedError(Exception):
+    """The verdict is unknown: not the job's fault, and no pass either."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register ``pytest_harness_scenarios``."""
+    from harness import pytest_hooks
+
+    pluginmanager.add_hookspecs(pytest_hooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of chaos tests."""
+    group = parser.getgroup("chaos", "chaos tests of training jobs")
+    group.addoption("--target", default="local", help="where workloads run (default: local)")
+    group.addoption("--seed", type=int, default=0, help="seed of workloads and schedules (default: 0); stored in every history")
+    group.addoption("--runs-dir", type=Path, default=Path("runs"), help="where run directories are made (default: runs)")
+    group.addoption("--require", default="", help="targets, separated by commas, whose absence is an error instead of a skip")
+    group.addoption("--keep", action="store_true", help="keep checkpoint directories of valid runs too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers."""
+    config.addinivalue_line("markers", f"{MARKER}: kills real training jobs; runs only when -m names it")
+    config.addinivalue_line("markers", "slow: takes more than 20 seconds")
+    config.stash[RUNS] = []
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what chaos tests would run with, where they are asked for."""
+    if not _is_asked_for(config):
+        return None
+    return f"chaos: target {config.getoption('--target')}, seed {config.getoption('--seed')}, runs in {config.getoption('--runs-dir')}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave chaos tests out unless ``-m`` names them or their ids are given: a plain ``pytest`` must not kill anything."""
+    if _is_asked_for(config):
+        return
+    named = [argument.split("::", 1)[1] for argument in config.args if "::" in argument]
+    left_out = [item for item in items if item.get_closest_marker(MARKER) and not any(item.nodeid.split("::", 1)[-1].startswith(name) for name in named)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one test of each scenario for a test that uses ``chaos_run`` and brings no ``chaos_scenario`` of its own."""
+    if "chaos_scenario" not in metafunc.fixturenames or _has_own_scenario(metafunc):
+        return
+    catalogue = _catalogue(metafunc.config)
+    marks = {name: [pytest.mark.slow] if "slow" in scenario.tags else [] for name, scenario in catalogue.items()}
+    metafunc.parametrize("chaos_scenario", [pytest.param(scenario, id=name, marks=marks[name]) for name, scenario in catalogue.items()])
+
+
+@pytest.fixture
+def chaos_runner(request: pytest.FixtureRequest, record_property: "RecordProperty") -> ChaosRunner:
+    """A function that runs a scenario on the chosen target and returns the judged run.
+
+    Raises:
+        NothingProvedError: When the verdict is unknown.
+    """
+    _skip_or_fail_without_target(request.config)
+
+    def run(scenario: "Scenario") -> "Run":
+        record_property("scenario", scenario.name)
+        record_property("target", request.config.getoption("--target"))
+        record_property("seed", str(request.config.getoption("--seed")))
+        judged = _run(scenario, request.config, lambda directory: record_property("run_directory", str(directory.path)))
+        record_property("verdict", str(judged.verdict.outcome))
+        request.config.stash[RUNS].append(judged)
+        if judged.verdict.outcome == "unknown":
+            raise NothingProvedError(judged.explain())
+        return judged
+
+    return run
+
+
+@pytest.fixture
+def chaos_run(chaos_scenario: "Scenario", chaos_runner: ChaosRunner) -> "Run":
+    """The judged run of one scenario; assert ``chaos_run.verdict.is_valid, chaos_run.explain()``."""
+    return chaos_runner(chaos_scenario)
+
+
+class RecordProperty(Protocol):
+    """pytest's ``record_property``."""
+
+    def __call__(self, name: str, value: object) -> None: ...
+
+
+def _is_asked_for(config: pytest.Config) -> bool:
+    return re.search(rf"\b{MARKER}\b", str(config.getoption("-m", default="") or "")) is not None
+
+
+def _has_own_scenario(metafunc: pytest.Metafunc) -> bool:
+    """Whether the test's own module, class or conftest defines or parametrizes ``chaos_scenario``."""
+    if metafunc.definition.get_closest_marker("parametrize"):
+        names = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+        if any("chaos_scenario" in name for name in names):
+            return True
+    return bool(metafunc.definition.session._fixturemanager.getfixturedefs("chaos_scenario", metafunc.definition))  # noqa: SLF001
+
+
+def _catalogue(config: pytest.Config) -> "Mapping[str, Scenario]":
+    catalogue = config.hook.pytest_harness_scenarios(config=config)
+    if catalogue is None:
+        raise pytest.UsageError("a test asks for chaos_run, but no conftest.py implements pytest_harness_scenarios(config)")
+    if not isinstance(catalogue, Mapping):
+        raise pytest.UsageError(f"pytest_harness_scenarios returned a {type(catalogue).__name__}: return a mapping of names to scenarios")
+    return catalogue
+
+
+def _skip_or_fail_without_target(config: pytest.Config) -> None:
+    from harness.targets import availability
+
+    name = str(config.getoption("--target"))
+    found = availability(name)
+    if found.is_available:
+        return
+    required = str(config.getoption("--require")).split(",")
+    message = f"target {name!r} is not available: {found.reason}; {found.advice}"
+    if name in required:
+        pytest.fail(f"{message} (and --require names it)", pytrace=False)
+    pytest.skip(message)
+
+
+def _run(scenario: "Scenario", config: pytest.Config, opened: "Opened") -> "Run":
+    from harness.clock import SystemClock
+    from harness.report import write_run
+    from harness.runner import Options, run_scenario
+    from harness.store import RunStore
+    from harness.targets import create
+
+    clock = SystemClock()
+    store = RunStore(Path(config.getoption("--runs-dir")).resolve(), clock)
+    options = Options(root=config.rootpath, seed=int(config.getoption("--seed")), keep=bool(config.getoption("--keep")), opened=opened)
+    run = run_scenario(scenario, target=lambda: create(str(config.getoption("--target")), clock), clock=clock, store=store, options=options)
+    write_run(run.directory)
+    return run
+
+
+class Opened(Protocol):
+    """Told of the run directory as soon as it exists."""
+
+    def __call__(self, directory: "RunDirectory") -> None: ...
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say where to look; the workers of xdist have run, so the index is made of what lies on disk."""
+    if not _is_asked_for(config) or hasattr(config, "workerinput"):
+        return
+    runs_dir = Path(config.getoption("--runs-dir")).resolve()
+    if not runs_dir.exists():
+        return
+    from harness.clock import SystemClock
+    from harness.report import write_index
+    from harness.store import RunStore
+
+    index = write_index(RunStore(runs_dir, SystemClock()))
+    terminalreporter.write_line(f"chaos: reports in {index}")

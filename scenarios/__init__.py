@@ -1,0 +1,11 @@
+"""The catalogue: every scenario by name, one module a family of failures."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from harness.scenario import Scenario
+from scenarios import cloud_run_guide, jax_training, overlap, process_death, ranks, ray_training, storage_at_rest, storage_running
+
+FAMILIES = (cloud_run_guide, process_death, storage_at_rest, storage_running, overlap, ranks, jax_training, ray_training)
+
+CATALOGUE: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario for family in FAMILIES for scenario in family.SCENARIOS})
