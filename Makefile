@@ -1,0 +1,55 @@
+# Two commands matter: `make chaos` and `make test`. `make help` shows the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+SEED ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help install chaos chaos-all test detection lint format bench lock clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+$(STAMP): requirements/all.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed, %s is %d.%d; name another one: make PYTHON=python3.12 ..." % (sys.executable, v[0], v[1]))'
+	@echo "Installing pinned dependencies into $(VENV) (once; JAX and Ray are large)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/all.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+install: $(STAMP) ## Make the virtual environment with pinned dependencies
+
+chaos: $(STAMP) ## Kill real training jobs and judge them: the catalogue on this machine, under three minutes
+	@$(BIN)/harness run --all --jobs $(JOBS) --seed $(SEED)
+
+chaos-all: $(STAMP) ## The same with the slow scenarios
+	@$(BIN)/harness run --all --slow --jobs $(JOBS) --seed $(SEED)
+
+test: $(STAMP) ## The project's own tests
+	@$(BIN)/python -m pytest
+
+detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix
+	@$(BIN)/python -m pytest -q --no-header -s tests/detection
+
+lint: $(STAMP) ## Style, types, and the import contract
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(STAMP) ## Put the style right where that can be done by itself
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format --quiet .
+
+bench: $(STAMP) ## Measure the figures of the design, as ratios
+	@$(BIN)/python -m benchmarks
+
+lock: ## Pin the dependencies anew (needs uv)
+	@uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --extra pytest --extra workloads --group dev --no-header --output-file requirements/all.txt
+
+clean: ## End what runs have left behind
+	@$(BIN)/harness clean
