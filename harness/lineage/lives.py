@@ -1,0 +1,197 @@
+"""Lives of the job: what one attempt's processes said, cut where they were started anew.
+
+An *incarnation* is one life of the job's processes, from their first word to their end. On Cloud Run it is an attempt; a Ray job
+restarts its workers inside one attempt, so an attempt may hold several.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from harness.history import (
+    AttemptAbandoned,
+    AttemptExited,
+    AttemptStarted,
+    Booted,
+    Done,
+    Event,
+    JobEvent,
+    LogLine,
+    Restored,
+    SaveBegun,
+    SaveEnded,
+    SignalSent,
+    SigtermSeen,
+    Started,
+    StepDone,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incarnation:
+    """One life of the job.
+
+    Attributes:
+        task, attempt: Where.
+        number: Its place among the incarnations of the task, from 0.
+        events: Everything its processes said, by time.
+        began_s: When the attempt started, or for a later life inside one attempt when its first process spoke.
+        ended_s: When the attempt's end was seen, or the next life inside the attempt began; None while it ran on to the end of the history.
+        exit: The end of the attempt; None for a life that another one followed inside the same attempt, or that never ended.
+    """
+
+    task: int
+    attempt: int
+    number: int
+    events: tuple[JobEvent, ...]
+    began_s: float
+    ended_s: float | None
+    exit: AttemptExited | None
+
+    def of_type(self, kind: type[JobEvent], *, rank: int | None = None) -> tuple[JobEvent, ...]:
+        """Its events of one type, of one rank or of all."""
+        return tuple(event for event in self.events if isinstance(event, kind) and rank in (None, event.rank))
+
+    @cached_property
+    def steps(self) -> tuple[StepDone, ...]:
+        """Steps of rank 0, in the order done."""
+        return self.steps_of(0)
+
+    def steps_of(self, rank: int) -> tuple[StepDone, ...]:
+        """Steps of a rank, in the order done."""
+        return tuple(event for event in self.all_steps if event.rank == rank)
+
+    @cached_property
+    def all_steps(self) -> tuple[StepDone, ...]:
+        """Steps of all ranks, in the order done."""
+        return tuple(event for event in self.events if isinstance(event, StepDone))
+
+    @cached_property
+    def restores(self) -> tuple[Restored, ...]:
+        """Checkpoints that it loaded, of all ranks."""
+        return tuple(event for event in self.events if isinstance(event, Restored))
+
+    @cached_property
+    def saves_begun(self) -> tuple[SaveBegun, ...]:
+        """Saves that it decided."""
+        return tuple(event for event in self.events if isinstance(event, SaveBegun))
+
+    @cached_property
+    def saves_ended(self) -> tuple[SaveEnded, ...]:
+        """Saves that it acknowledged."""
+        return tuple(event for event in self.events if isinstance(event, SaveEnded))
+
+    @cached_property
+    def started(self) -> Started | None:
+        """When rank 0 was ready to train."""
+        return next((event for event in self.events if isinstance(event, Started) and event.rank == 0), None)
+
+    @property
+    def done(self) -> Done | None:
+        """When it held itself to be complete."""
+        return next((event for event in self.events if isinstance(event, Done) and event.rank == 0), None)
+
+    @property
+    def sigterm_seen(self) -> SigtermSeen | None:
+        """When the first of its ranks noticed SIGTERM."""
+        return next((event for event in self.events if isinstance(event, SigtermSeen)), None)
+
+    @property
+    def restored_step(self) -> int | None:
+        """The step it went on from, 0 from scratch; inferred from its first step where it did not say; None: it never trained."""
+        if self.started is not None:
+            return self.started.restored_step
+        return self.steps[0].step - 1 if self.steps else None
+
+    def last_step(self, before_s: float | None = None) -> int:
+        """The highest step that it had executed (by a moment); its restored step when it executed none; 0 when it did nothing."""
+        done = [event.step for event in self.steps if before_s is None or event.t_s <= before_s]
+        return max(done, default=self.restored_step or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt of a task, as the platform sees it."""
+
+    task: int
+    number: int
+    started_s: float
+    exit: AttemptExited | None
+    abandoned_s: float | None
+    signals: tuple[SignalSent, ...]
+    logs: tuple[LogLine, ...]
+    incarnations: tuple[Incarnation, ...]
+
+    def sigterm(self) -> SignalSent | None:
+        """The first SIGTERM that the platform sent to it."""
+        return next((signal for signal in self.signals if signal.signal == "SIGTERM"), None)
+
+    def is_alive_at(self, t_s: float) -> bool:
+        """Whether its first process ran at a moment."""
+        return self.started_s <= t_s and (self.exit is None or self.exit.t_s > t_s)
+
+
+def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life: int) -> Attempt:
+    """Put together one attempt from what was seen of it; its lives are numbered from ``first_life``."""
+    end = next((event for event in events if isinstance(event, AttemptExited)), None)
+    started_s = next((event.t_s for event in events if isinstance(event, AttemptStarted)), events[0].t_s)
+    lives = _Lives()
+    for event in sorted((event for event in events if isinstance(event, JobEvent)), key=lambda event: event.t_s):
+        lives.hear(event)
+    heard = lives.events or [[]]
+    begins = [started_s] + [life[0].t_s for life in heard[1:]]
+    incarnations = tuple(
+        Incarnation(
+            task=task,
+            attempt=number,
+            number=first_life + index,
+            events=tuple(life),
+            began_s=begins[index],
+            ended_s=begins[index + 1] if index + 1 < len(heard) else (end.t_s if end else None),
+            exit=end if index + 1 == len(heard) else None,
+        )
+        for index, life in enumerate(heard)
+    )
+    return Attempt(
+        task=task,
+        number=number,
+        started_s=started_s,
+        exit=end,
+        abandoned_s=next((event.t_s for event in events if isinstance(event, AttemptAbandoned)), None),
+        signals=tuple(event for event in events if isinstance(event, SignalSent)),
+        logs=tuple(event for event in events if isinstance(event, LogLine)),
+        incarnations=incarnations,
+    )
+
+
+@dataclass(slots=True)
+class _Lives:
+    """Splits what an attempt said into lives.
+
+    A rank's second ``boot``, or a second ``start`` without one, opens the next life. The other ranks join it by their own: so one that died
+    before it could speak in a life is not counted into the wrong one from then on.
+    """
+
+    events: list[list[JobEvent]] = field(default_factory=list)
+    _life_of_rank: dict[int, int] = field(default_factory=dict)
+    _opened: set[tuple[str, int, int]] = field(default_factory=set)
+
+    def hear(self, event: JobEvent) -> None:
+        """Add an event to the life it belongs to."""
+        life = self._life_of_rank.get(event.rank, max(len(self.events) - 1, 0))
+        if isinstance(event, Booted):
+            life = self._join("boot", event.rank, max(len(self.events) - 1, 0))
+        elif isinstance(event, Started):
+            life = self._join("start", event.rank, life)
+        self._life_of_rank[event.rank] = life
+        while len(self.events) <= life:
+            self.events.append([])
+        self.events[life].append(event)
+
+    def _join(self, word: str, rank: int, life: int) -> int:
+        """The life that a rank opens or joins with a word: ``life``, or where it has said that there, the newest in which it has not."""
+        if (word, rank, life) in self._opened:
+            newest = len(self.events) - 1
+            life = newest if (word, rank, newest) not in self._opened else newest + 1
+        self._opened.add((word, rank, life))
+        return life

@@ -1,0 +1,96 @@
+"""The lineage of a run: lives in their order, the training that was retained, and storage beside it.
+
+The *effective lineage* of a task cuts each incarnation at the step from which its successor resumed: what remains is the training that
+counts.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, CheckpointsSeen, Event, JobEvent, LogLine, SignalSent, StepDone
+from harness.lineage.lives import Attempt, Incarnation, read_attempt
+from harness.lineage.storage import STORAGE_EVENTS, StoredStep, Survey, follow, newest_sound
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The lives of a job's tasks; made by ``trace``."""
+
+    events: tuple[Event, ...]
+    attempts: tuple[Attempt, ...] = field(default=())
+
+    @cached_property
+    def tasks(self) -> tuple[int, ...]:
+        """Indices of the tasks that were attempted."""
+        return tuple(sorted({attempt.task for attempt in self.attempts}))
+
+    def attempts_of(self, task: int) -> tuple[Attempt, ...]:
+        """Attempts of a task in their order."""
+        return tuple(attempt for attempt in self.attempts if attempt.task == task)
+
+    def incarnations_of(self, task: int) -> tuple[Incarnation, ...]:
+        """Lives of a task in their order."""
+        return tuple(life for attempt in self.attempts_of(task) for life in attempt.incarnations)
+
+    def retained_steps(self, task: int, rank: int = 0) -> tuple[StepDone, ...]:
+        """The effective lineage of a rank: each step in the incarnation whose work was kept, in order of execution."""
+        kept: list[StepDone] = []
+        for life in self.incarnations_of(task):
+            if life.restored_step is not None:
+                kept = [step for step in kept if step.step <= life.restored_step]
+            kept.extend(life.steps_of(rank))
+        return tuple(kept)
+
+    def successors(self, task: int) -> tuple[tuple[Incarnation, Incarnation], ...]:
+        """Each incarnation with the next one that got so far as to train."""
+        trained = [life for life in self.incarnations_of(task) if life.restored_step is not None]
+        return tuple(pairwise(trained))
+
+    def surveys(self, task: int) -> Iterator[Survey]:
+        """Surveys of a task's checkpoints in order of time, each with what storage held after it."""
+        return follow(self._storage_events, task)
+
+    def is_quiet_at(self, task: int, t_s: float) -> bool:
+        """Whether no attempt of a task ran at a moment: what storage held then, nobody was just changing."""
+        return not any(attempt.is_alive_at(t_s) for attempt in self.attempts if attempt.task == task)
+
+    def storage_before(self, task: int, t_s: float) -> dict[int, StoredStep]:
+        """What storage held for a task at a moment, by step, from the surveys up to it; empty when none was made."""
+        held: dict[int, StoredStep] = {}
+        for survey in self.surveys(task):
+            if survey.seen.t_s > t_s:
+                break
+            held = dict(survey.held)
+        return held
+
+    def newest_sound_step(self, task: int, t_s: float) -> int | None:
+        """The newest step on storage at a moment that is committed and unchanged.
+
+        0 when there is none; None when storage was never surveyed, or when nothing says of which steps its checkpoints are.
+        """
+        if not any(isinstance(event, CheckpointsSeen) and event.task == task and event.t_s <= t_s for event in self._storage_events):
+            return None
+        return newest_sound(self.storage_before(task, t_s))
+
+    @cached_property
+    def _storage_events(self) -> tuple[Event, ...]:
+        return tuple(event for event in self.events if isinstance(event, STORAGE_EVENTS))
+
+
+def trace(events: Iterable[Event]) -> Lineage:
+    """Read a history as lives of the job."""
+    everything = tuple(events)
+    places: dict[tuple[int, int], list[Event]] = defaultdict(list)
+    for event in everything:
+        if isinstance(event, JobEvent | AttemptStarted | AttemptExited | AttemptAbandoned | SignalSent | LogLine):
+            places[event.task, event.attempt].append(event)
+    attempts: list[Attempt] = []
+    lives: dict[int, int] = defaultdict(int)
+    for task, number in sorted(places):
+        attempt = read_attempt(task, number, places[task, number], first_life=lives[task])
+        lives[task] += len(attempt.incarnations)
+        attempts.append(attempt)
+    return Lineage(events=everything, attempts=tuple(attempts))
