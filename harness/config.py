@@ -1,0 +1,280 @@
+"""``harness.toml``: a job of one's own, tested without a line of Python and without touching it.
+
+The file says how the job is started and what can be seen of it; from that the standard scenarios are derived, as strong as what can be seen
+allows: with a pattern for steps, kills come at steps; with one for saves, right after a save; with neither, after seconds.
+"""
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from harness.errors import InvalidDocumentError
+from harness.scenario import Expectation, Injection, Layout, LogPatterns, Outside, Platform, Scenario, Trigger, Workload, convert
+from harness.scenario.expectations import (
+    BitExactResume,
+    Completes,
+    ExitCodes,
+    GraceConduct,
+    IntactCheckpoints,
+    MakesProgress,
+    NoHang,
+    ResumesFromNewestDurable,
+    SameResult,
+    WithinRetries,
+)
+from harness.scenario.faults import Fault, Kill, Terminate
+from harness.scenario.rules import positive, require
+from harness.scenario.triggers import AfterSeconds, AtStep, OnLog
+
+CONFIG_NAME = "harness.toml"
+
+
+class JobTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[workload]``: how the job is started and read; see ``harness.scenario.Workload`` and ``Outside``."""
+
+    name: str
+    command: tuple[str, ...]
+    steps: int = 0
+    save_every: int = 0
+    environment: dict[str, str] = {}
+    layout: Layout = "files"
+    speaks_protocol: bool = False
+    ranks: int = 1
+    sources: tuple[str, ...] = ()
+    directory: str = "."
+    logs: LogPatterns = LogPatterns()
+    inspect: tuple[str, ...] = ()
+    inspect_timeout_s: float = 60.0
+    result: str = ""
+
+
+class PromisesTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[promises]``: what the job claims.
+
+    Attributes:
+        lost_steps_max: Steps a kill may cost; -1: ``save_every`` of the workload, and nothing is promised where that is unknown.
+        saves_on_sigterm: Whether SIGTERM is answered with a final save within the grace.
+        exit_after_sigterm: The exit codes that are right then.
+        quiet_s: Seconds without a word after which the job counts as hung; 0: it may be silent.
+    """
+
+    lost_steps_max: int = -1
+    saves_on_sigterm: bool = False
+    exit_after_sigterm: tuple[int, ...] = (143,)
+    quiet_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.lost_steps_max >= -1, "lost_steps_max", self.lost_steps_max, "a number of steps >= 0, or -1 for save_every")
+        positive("quiet_s", self.quiet_s, zero_allowed=True)
+
+
+class ChaosTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[chaos]``: when the standard scenarios strike.
+
+    Attributes:
+        deadline_s: Seconds a run may take.
+        at_steps: Steps at which to strike; empty: at two fifths and at seven tenths of the steps.
+        after_s: Seconds after an attempt's start, for a job whose log tells neither steps nor saves.
+    """
+
+    deadline_s: float = 300.0
+    at_steps: tuple[int, ...] = ()
+    after_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        positive("deadline_s", self.deadline_s)
+        positive("after_s", self.after_s)
+        require(all(step >= 1 for step in self.at_steps), "at_steps", self.at_steps, "steps are counted from 1")
+
+
+class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[[scenarios]]``: one more scenario on the same workload, with the fields of ``harness.scenario.Scenario``."""
+
+    name: str
+    why: str
+    expects: tuple[Expectation, ...]
+    injections: tuple[Injection, ...] = ()
+    within_budget: bool = True
+    deadline_s: float = 0.0
+    tags: tuple[str, ...] = ()
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole ``harness.toml``."""
+
+    workload: JobTable
+    platform: Platform = Platform()
+    promises: PromisesTable = PromisesTable()
+    chaos: ChaosTable = ChaosTable()
+    scenarios: tuple[ScenarioTable, ...] = ()
+
+
+def read_config(path: Path) -> dict[str, Scenario]:
+    """Read a ``harness.toml`` and return the scenarios that it declares, by name.
+
+    Raises:
+        InvalidDocumentError: When it cannot be read or does not validate.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        advice = "name a readable file, or write one with `harness init`"
+        raise InvalidDocumentError(document=str(path), field="", problem=error.strerror or str(error), advice=advice) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidDocumentError(document=str(path), field="", problem=f"not TOML: {error}") from error
+    config = convert(document, Config, document=str(path))
+    try:
+        found = [*_standard(config), *(_declared(config, table) for table in config.scenarios)]
+    except ValueError as error:
+        raise InvalidDocumentError(document=str(path), field="", problem=str(error)) from error
+    names = [scenario.name for scenario in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidDocumentError(document=str(path), field="scenarios", problem=f"two scenarios are named {name!r}", advice="rename one")
+    return dict(zip(names, found, strict=True))
+
+
+def _workload(config: Config) -> Workload:
+    job = config.workload
+    return Workload(
+        name=job.name,
+        command=job.command,
+        steps=job.steps,
+        save_every=job.save_every,
+        environment=job.environment,
+        layout=job.layout,
+        speaks_protocol=job.speaks_protocol,
+        ranks=job.ranks,
+        sources=job.sources,
+        directory=job.directory,
+        outside=Outside(logs=job.logs, inspect=job.inspect, inspect_timeout_s=job.inspect_timeout_s, result=job.result),
+    )
+
+
+def _standard(config: Config) -> list[Scenario]:
+    """What any long job owes: to complete when left alone, and after a kill, a notice, and two kills in a row."""
+    name = config.workload.name
+    early, late = _moments(config)
+    kill_twice = (Injection(fault=Kill(), at=early, attempts=(0, 1)),) if not isinstance(early, AtStep) else (
+        Injection(fault=Kill(), at=early, name="first-kill"),
+        Injection(fault=Kill(), at=late, attempts=(1,), name="second-kill"),
+    )
+    return [
+        _scenario(config, f"{name}-left-alone-completes", "the job itself must be right before it is hurt", (), attempts_max=1),
+        _scenario(config, f"{name}-killed-without-notice-resumes", "a host error gives no grace", _at(Kill(), early), attempts_max=2),
+        _scenario(config, f"{name}-terminated-with-notice-resumes", "maintenance: SIGTERM, grace, SIGKILL", _at(Terminate(), late), attempts_max=2),
+        _scenario(config, f"{name}-killed-again-while-it-recovers-resumes", "recovery is interrupted too", kill_twice, attempts_max=3),
+    ]
+
+
+def _at(fault: Fault, moment: Trigger) -> tuple[Injection, ...]:
+    return (Injection(fault=fault, at=moment),)
+
+
+def _moments(config: Config) -> tuple[Trigger, Trigger]:
+    """An early and a late moment, as exact as the job can be seen."""
+    job, chaos = config.workload, config.chaos
+    if (job.logs.step or job.speaks_protocol) and (chaos.at_steps or job.steps):
+        steps = sorted(chaos.at_steps) or [max(1, job.steps * 2 // 5), max(1, job.steps * 7 // 10)]
+        return AtStep(step=steps[0]), AtStep(step=steps[-1])
+    if job.logs.saved:
+        return OnLog(pattern=job.logs.saved), OnLog(pattern=job.logs.saved, nth=2)
+    return AfterSeconds(seconds=chaos.after_s), AfterSeconds(seconds=chaos.after_s)
+
+
+def _scenario(config: Config, name: str, why: str, injections: tuple[Injection, ...], *, attempts_max: int) -> Scenario:
+    return Scenario(
+        name=name,
+        why=why,
+        workload=_workload(config),
+        platform=config.platform,
+        injections=injections,
+        expects=_promises(config, injections, attempts_max=attempts_max),
+        deadline_s=config.chaos.deadline_s,
+    )
+
+
+def _promises(config: Config, injections: tuple[Injection, ...], *, attempts_max: int) -> tuple[Expectation, ...]:
+    job, promises = config.workload, config.promises
+    lost_steps_max = job.save_every if promises.lost_steps_max < 0 else promises.lost_steps_max
+    expects: list[Expectation] = [Completes(), WithinRetries(attempts_max=attempts_max)]
+    if job.result:
+        expects.append(SameResult())
+    if job.inspect or job.speaks_protocol:
+        expects.append(BitExactResume())
+    if promises.quiet_s:
+        expects.append(NoHang(quiet_s=promises.quiet_s))
+    if injections and lost_steps_max and (job.logs.resumed or job.speaks_protocol):
+        expects.append(ResumesFromNewestDurable(lost_steps_max=lost_steps_max))
+        expects.append(MakesProgress())
+    if job.speaks_protocol:
+        expects.append(IntactCheckpoints())
+    if promises.saves_on_sigterm and any(isinstance(injection.fault, Terminate) for injection in injections):
+        expects += [GraceConduct(), ExitCodes(after_sigterm=promises.exit_after_sigterm)]
+    return tuple(expects)
+
+
+def _declared(config: Config, table: ScenarioTable) -> Scenario:
+    return Scenario(
+        name=table.name,
+        why=table.why,
+        workload=_workload(config),
+        platform=config.platform,
+        injections=table.injections,
+        expects=table.expects,
+        within_budget=table.within_budget,
+        deadline_s=table.deadline_s or config.chaos.deadline_s,
+        tags=table.tags,
+    )
+
+
+TEMPLATE = '''\
+# A job of your own under chaos, without a line of Python and without touching it.
+# Run it with: harness run --config harness.toml
+
+[workload]
+name = "my-train"
+# {checkpoint_dir} is the mounted directory, the same for every attempt; {python} is this interpreter, {seed} the run's seed.
+command = ["python", "train.py", "--out", "{checkpoint_dir}"]
+steps = 200                # the final step; leave it out when unknown
+save_every = 10            # steps between checkpoints; leave it out when unknown
+# directory = "."          # where the command runs, relative to this file
+# layout = "files"         # or: orbax, ray-train, step-directories, text-file
+# result = "{checkpoint_dir}/final.json"   # must equal, byte for byte, that of an uninterrupted run
+# inspect = ["python", "inspect.py", "{checkpoint_dir}"]   # prints {"step": 10, "digests": {"params": "..."}} of a copy
+# sources = ["train.py"]   # what the uninterrupted run depends on; without it every code file of the directory
+
+# [workload.environment]
+# JAX_PLATFORMS = "cpu"
+
+[workload.logs]            # what the job says of itself; each but sigterm and done needs a group (?P<step>...)
+step = '^step (?P<step>\\d+)'
+saved = 'saved checkpoint at step (?P<step>\\d+)'
+resumed = 'resumed from step (?P<step>\\d+)'
+# sigterm = 'SIGTERM received'
+# done = 'training complete'
+
+[platform]                 # as Cloud Run jobs: attempts after the first, seconds per attempt, seconds from SIGTERM to SIGKILL
+max_retries = 3
+timeout_s = 600.0
+grace_s = 10.0
+
+[promises]                 # what your job claims
+lost_steps_max = 10        # steps that a kill may cost
+saves_on_sigterm = false   # whether SIGTERM is answered with a final save within the grace
+# exit_after_sigterm = [143]
+# quiet_s = 60.0           # silence after which the job counts as hung
+
+[chaos]
+deadline_s = 300.0
+# at_steps = [80, 140]     # where the standard scenarios strike; without it at 2/5 and 7/10 of the steps
+
+# One more scenario of your own:
+# [[scenarios]]
+# name = "my-train-survives-three-kills"
+# why = "weekly maintenance, three weeks in a row"
+# injections = [{ fault = { type = "kill" }, at = { type = "at-step", step = 80 }, attempts = [0] }]
+# expects = [{ type = "completes" }, { type = "within-retries", attempts_max = 2 }]
+'''
+"""What ``harness init`` writes."""
