@@ -128,6 +128,14 @@ class Target(Protocol):
 class Signalable(Protocol):
     """Processes can be sent signals."""
 
+    def process_ids(self, victim: Processes) -> tuple[int, ...]:
+        """The ids of the victim's processes as they are now: what an undo must name before the fault acts.
+
+        Raises:
+            LookupError: As ``signal``.
+        """
+        ...
+
     def signal(self, victim: Processes, signal_number: int, *, cause: Cause) -> tuple[int, ...]:
         """Send a signal and return the ids of the processes that got it; a ``SignalSent`` event comes with the next ``poll``.
 
@@ -220,6 +228,10 @@ class StorageRule(msgspec.Struct, frozen=True, kw_only=True):
 class StorageInterposable(Protocol):
     """Operations on storage can be made to fail or be slow while the job runs; needs ``Launch.interpose_storage``."""
 
+    def storage_problem(self) -> str:
+        """Empty, or why operations cannot be interposed on this machine."""
+        ...
+
     def set_storage_rule(self, task: int, rule: StorageRule) -> None:
         """Put a rule in force for the running attempt of a task and those after it.
 
@@ -241,8 +253,8 @@ class StorageInterposable(Protocol):
 class RayHost(Protocol):
     """The job runs a Ray cluster of its own whose parts can be hit."""
 
-    def ray_processes(self, task: int, component: Literal["raylet", "head"]) -> tuple[int, ...]:
-        """Process ids of a part of the cluster.
+    def kill_ray_processes(self, task: int, component: Literal["raylet", "head"]) -> tuple[int, ...]:
+        """SIGKILL a part of the cluster and return the ids of the processes that got it; their states are told as those of any other.
 
         Raises:
             LookupError: When the job has not said that its cluster is up, or the part is gone.
@@ -252,7 +264,17 @@ class RayHost(Protocol):
     def drain_ray_node(self, task: int, deadline_s: float) -> str:
         """Tell Ray that a node will be preempted at the deadline; returns the node's id once Ray has accepted.
 
+        The target takes the node away when the deadline has passed, as the platform would its machine.
+
         Raises:
             LookupError: When there is no cluster, or Ray refused.
+        """
+        ...
+
+    def ray_node_state(self, task: int, node_id: str) -> Literal["alive", "draining", "dead"]:
+        """What Ray itself holds a node to be.
+
+        Raises:
+            LookupError: When the cluster does not answer or has never had such a node.
         """
         ...
