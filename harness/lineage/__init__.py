@@ -1,7 +1,7 @@
 """A history read as lives of the job: which attempt trained what, from which checkpoint, what of it was retained, and what storage held."""
 
 from harness.lineage.lives import Attempt, Incarnation
-from harness.lineage.storage import DAMAGE, Change, StoredStep, Survey
+from harness.lineage.storage import DAMAGE, Change, StoredStep, Survey, newest_sound
 from harness.lineage.tracing import Lineage, trace
 
-__all__ = ["DAMAGE", "Attempt", "Change", "Incarnation", "Lineage", "StoredStep", "Survey", "trace"]
+__all__ = ["DAMAGE", "Attempt", "Change", "Incarnation", "Lineage", "StoredStep", "Survey", "newest_sound", "trace"]

@@ -7,6 +7,7 @@ restarts its workers inside one attempt, so an attempt may hold several.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from harness.history import (
     AttemptAbandoned,
@@ -25,6 +26,8 @@ from harness.history import (
     Started,
     StepDone,
 )
+
+Said = TypeVar("Said", bound=JobEvent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ class Incarnation:
     ended_s: float | None
     exit: AttemptExited | None
 
-    def of_type(self, kind: type[JobEvent], *, rank: int | None = None) -> tuple[JobEvent, ...]:
+    def of_type(self, kind: type[Said], *, rank: int | None = None) -> tuple[Said, ...]:
         """Its events of one type, of one rank or of all."""
         return tuple(event for event in self.events if isinstance(event, kind) and rank in (None, event.rank))
 
@@ -64,22 +67,22 @@ class Incarnation:
     @cached_property
     def all_steps(self) -> tuple[StepDone, ...]:
         """Steps of all ranks, in the order done."""
-        return tuple(event for event in self.events if isinstance(event, StepDone))
+        return self.of_type(StepDone)
 
     @cached_property
     def restores(self) -> tuple[Restored, ...]:
         """Checkpoints that it loaded, of all ranks."""
-        return tuple(event for event in self.events if isinstance(event, Restored))
+        return self.of_type(Restored)
 
     @cached_property
     def saves_begun(self) -> tuple[SaveBegun, ...]:
         """Saves that it decided."""
-        return tuple(event for event in self.events if isinstance(event, SaveBegun))
+        return self.of_type(SaveBegun)
 
     @cached_property
     def saves_ended(self) -> tuple[SaveEnded, ...]:
         """Saves that it acknowledged."""
-        return tuple(event for event in self.events if isinstance(event, SaveEnded))
+        return self.of_type(SaveEnded)
 
     @cached_property
     def started(self) -> Started | None:
