@@ -1,0 +1,99 @@
+"""The targets by name. Each is imported only when it is asked for, so that none needs the others' dependencies."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.capabilities import Target
+from harness.clock import Clock, SystemClock
+from harness.errors import UnknownNameError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Availability:
+    """Whether a target can be used on this machine; if not, why, and what to do."""
+
+    is_available: bool
+    reason: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    create: Callable[[Clock], Target]
+    availability: Callable[[], Availability]
+    left_behind: Callable[[str], list[str]]
+    remove_left_behind: Callable[[str, Clock], list[str]]
+
+
+def create(name: str, clock: Clock) -> Target:
+    """A target for one run.
+
+    Raises:
+        UnknownNameError: When no target is named so.
+    """
+    return _entry(name).create(clock)
+
+
+def availability(name: str) -> Availability:
+    """Whether a target can be used here; starts nothing.
+
+    Raises:
+        UnknownNameError: When no target is named so.
+    """
+    return _entry(name).availability()
+
+
+def left_behind(run_id: str) -> list[str]:
+    """What a run has left on any target, one line each; empty when the run is over and clean."""
+    return [line for entry in _TARGETS.values() for line in entry.left_behind(run_id)]
+
+
+def remove_left_behind(run_id: str, clock: Clock | None = None) -> list[str]:
+    """End and remove it all; one line for each thing done."""
+    return [line for entry in _TARGETS.values() for line in entry.remove_left_behind(run_id, clock or SystemClock())]
+
+
+def _create_local(clock: Clock) -> Target:
+    from harness.targets.local import LocalTarget  # noqa: PLC0415 - see above
+
+    return LocalTarget(clock)
+
+
+def _local_availability() -> Availability:
+    if os.name == "posix":
+        return Availability(is_available=True)
+    return Availability(
+        is_available=False, reason=f"it needs POSIX processes and signals, not {os.name!r}", advice="use Linux, macOS or WSL"
+    )
+
+
+def _find_local_leftovers(run_id: str) -> list[str]:
+    from harness.targets.local import leftovers  # noqa: PLC0415 - see above
+
+    return leftovers.left_behind(run_id)
+
+
+def _remove_local_leftovers(run_id: str, clock: Clock) -> list[str]:
+    from harness.targets.local import leftovers  # noqa: PLC0415 - see above
+
+    return leftovers.remove_left_behind(run_id, clock)
+
+
+_TARGETS: Mapping[str, _Entry] = {
+    "local": _Entry(
+        create=_create_local,
+        availability=_local_availability,
+        left_behind=_find_local_leftovers,
+        remove_left_behind=_remove_local_leftovers,
+    )
+}
+
+NAMES: tuple[str, ...] = tuple(_TARGETS)
+"""All targets, in the order in which ``harness doctor`` shows them."""
+
+
+def _entry(name: str) -> _Entry:
+    if name not in _TARGETS:
+        raise UnknownNameError(kind="target", name=name, known=NAMES)
+    return _TARGETS[name]

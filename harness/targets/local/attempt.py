@@ -1,0 +1,190 @@
+"""One attempt as it runs here: its processes, and everything they say."""
+
+import contextlib
+import selectors
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.capabilities import Launch, StorageRule
+from harness.history import BarrierReached, Event, LogLine, ObservationLost
+from harness.targets.local.barrier import Barrier
+from harness.targets.local.environment import environment_of, event_path, marks_of
+from harness.targets.local.event_file import EventFile
+from harness.targets.local.execution import WHOLE_ATTEMPT, AttemptKey
+from harness.targets.local.job_lines import JobLineReader
+from harness.targets.local.log_patterns import LogPatternReader
+from harness.targets.local.output import JobOutput
+from harness.targets.local.process_group import ProcessGroup
+from harness.targets.local.storage_rules import StorageRules, interposed
+
+DRAIN_S_MAX = 10.0
+"""After the exit: for killing what is left and reading what was said. A hundred megabytes of events take less than two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voices:
+    """Where an attempt speaks: its event file, its barrier, its output (known once it runs)."""
+
+    events: EventFile
+    barrier: Barrier | None
+    patterns: LogPatternReader
+
+
+class LocalAttempt:
+    """An attempt from its start to the moment when nothing of it is left and all it said has been read.
+
+    Attributes:
+        key: Which attempt.
+        processes: Its processes.
+        rules: The storage rules of its supervisor; None where storage is not interposed.
+        exited_at_s: When its first process was seen to have ended, on the monotonic clock; None before.
+        is_over: Whether it is dead and read to the end.
+        is_behind: Whether there was more to read than the last look could take.
+        message: The platform's line and its reason that the end of this attempt brings to the log.
+    """
+
+    def __init__(self, key: AttemptKey, launch: Launch, processes: ProcessGroup, voices: Voices, selector: selectors.BaseSelector) -> None:
+        self.key = key
+        self.processes = processes
+        self.rules: StorageRules | None = None
+        self.exited_at_s: float | None = None
+        self.is_over = self.is_behind = False
+        self.message: tuple[str, str] | None = None
+        self._epoch_s = launch.epoch_s
+        self._voices = voices
+        self._output = JobOutput(key, stdout=processes.stdout, stderr=processes.stderr)
+        self._rank_pids: dict[int, int] = {}
+        self._held: list[BarrierReached] = []
+        self._is_swept = False
+        self._selector = selector
+        self._watched: set[int] = set()
+        self._watch()
+
+    @property
+    def is_dying(self) -> bool:
+        """Whether its first process has ended while something is left to kill or to read."""
+        return self.exited_at_s is not None and not self.is_over
+
+    def look(self, now_s: float, budget_bytes: int) -> tuple[list[Sequence[Event]], list[BarrierReached]]:
+        """Read what was said since, at most ``budget_bytes`` a source: streams each in their order, and who waits at the barrier.
+
+        Barriers are asked before the file is read and told only once it is read to the end: what a job wrote before it came
+        there stands before it in the history.
+        """
+        if self._voices.barrier is not None:
+            self._held += self._voices.barrier.receive(now_s)
+        is_dead = self._look_at_processes(now_s)
+        lines = self._output.read(now_s - self._epoch_s, budget_bytes)
+        events = self._voices.events.read(now_s, budget_bytes)
+        self._rank_pids |= {event.rank: event.pid for event in (*events, *self._held) if event.pid}
+        self._watch()
+        self.is_behind = not (self._output.is_drained and self._voices.events.is_caught_up)
+        self.is_over = is_dead and (not self.is_behind or self._is_late(now_s))
+        return [self._with_patterns(lines), events], self._take_barriers()
+
+    def finish(self, now_s: float) -> list[Event]:
+        """Close everything; returns last lines without a newline and what was not recorded."""
+        t_s = now_s - self._epoch_s
+        self._watch(is_closing=True)
+        lines, lost = self._output.finish(t_s)
+        lost += self._voices.events.finish(t_s)
+        if self._voices.barrier is not None:
+            self._voices.barrier.close()
+            if self._voices.barrier.garbage_count:
+                detail = "requests at the barrier that are no line of the protocol"
+                lost.append(_lost_events(t_s, self._voices.barrier.garbage_count, detail))
+        if not self._is_swept:
+            lost.append(_lost_events(t_s, 1, f"processes of {self.key} withstood SIGKILL; what they do is not seen"))
+        self.processes.close()
+        return [*self._with_patterns(lines), *lost]
+
+    def pid_of(self, rank: int) -> int:
+        """The process id that a rank has said, true or not; ``WHOLE_ATTEMPT`` stays what it is.
+
+        Raises:
+            LookupError: When it has said none.
+        """
+        if rank == WHOLE_ATTEMPT:
+            return WHOLE_ATTEMPT
+        if rank not in self._rank_pids:
+            raise LookupError(f"rank {rank} of task {self.key.task} attempt {self.key.attempt} has not said its process id")
+        return self._rank_pids[rank]
+
+    def release(self, reached: BarrierReached) -> None:
+        """Let a process go on that waits at the barrier."""
+        if self._voices.barrier is not None:
+            self._voices.barrier.release(reached)
+
+    def _look_at_processes(self, now_s: float) -> bool:
+        """Whether nothing of the attempt is alive any more, or what is left withstands SIGKILL."""
+        if self.processes.poll() is None:
+            return False
+        if self.exited_at_s is None:
+            self.exited_at_s = now_s
+        self._is_swept = self._is_swept or self.processes.sweep()
+        return self._is_swept or self._is_late(now_s)
+
+    def _is_late(self, now_s: float) -> bool:
+        return self.exited_at_s is not None and now_s >= self.exited_at_s + DRAIN_S_MAX
+
+    def _take_barriers(self) -> list[BarrierReached]:
+        if not self._voices.events.is_caught_up:
+            return []
+        held, self._held = self._held, []
+        return held
+
+    def _with_patterns(self, lines: Sequence[LogLine]) -> list[Event]:
+        stream: list[Event] = []
+        for line in lines:
+            stream.append(line)
+            stream += self._voices.patterns.read(line)
+        return stream
+
+    def _watch(self, *, is_closing: bool = False) -> None:
+        """Let the selector wake for what can still bring something, and for nothing that is at its end: that would never let it sleep."""
+        wanted = set() if is_closing else set(self._output.open_descriptors)
+        if self.processes.exit_descriptor is not None and self.exited_at_s is None and not is_closing:
+            wanted.add(self.processes.exit_descriptor)
+        for descriptor in self._watched - wanted:
+            self._selector.unregister(descriptor)
+        for descriptor in wanted - self._watched:
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        self._watched = wanted
+
+
+def start_attempt(
+    key: AttemptKey, launch: Launch, *, sockets: Path | None, selector: selectors.BaseSelector, rule: StorageRule | None = None
+) -> LocalAttempt:
+    """Start an attempt; ``sockets`` is where its sockets go when it needs some, ``rule`` the storage rule in force from its first call on.
+
+    Raises:
+        OSError: When the program cannot be started.
+        StoreError: When the event file cannot be created.
+    """
+    barrier_path = sockets / f"barrier-{key.task}-{key.attempt}" if launch.armed and sockets else None
+    control_path = sockets / f"control-{key.task}-{key.attempt}" if launch.interpose_storage and sockets else None
+    patterns = LogPatternReader(launch.log_patterns, steps=launch.steps)
+    with contextlib.ExitStack() as undo:
+        events = EventFile(event_path(launch, key), key=key, epoch_s=launch.epoch_s)
+        undo.callback(events.close)
+        barrier = None
+        if barrier_path is not None:
+            barrier = Barrier(barrier_path, JobLineReader(key, launch.epoch_s), armed=launch.armed, selector=selector)
+            undo.callback(barrier.close)
+        processes = ProcessGroup(
+            launch.command
+            if control_path is None
+            else interposed(launch.command, control=control_path, root=launch.checkpoint_dir, rule=rule),
+            directory=launch.directory,
+            environment=environment_of(launch, key, barrier_path),
+            marks=marks_of(launch, key),
+        )
+        undo.pop_all()
+    attempt = LocalAttempt(key, launch, processes, Voices(events=events, barrier=barrier, patterns=patterns), selector)
+    attempt.rules = None if control_path is None else StorageRules(control_path)
+    return attempt
+
+
+def _lost_events(t_s: float, count: int, detail: str) -> ObservationLost:
+    return ObservationLost(t_s=t_s, what="events", count=count, detail=detail)

@@ -1,0 +1,134 @@
+"""Reads what an attempt prints, as an operator sees it: lines of stdout and stderr, bounded, never waiting."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from harness.history import LogLine, ObservationLost
+from harness.targets.local.execution import AttemptKey
+from harness.targets.local.lines import LOG_LINE_BYTES_MAX, LineSplitter
+
+PIPE_READ_BYTES = 64 << 10
+"""What a pipe holds by default on Linux: one read empties it."""
+
+SEVERITIES = frozenset({"DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"})
+"""Source: https://docs.cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLimits:
+    """How much of one attempt is kept. A chatty training job prints a line a step; more than this is a job gone wild."""
+
+    lines: int = 20_000
+    bytes: int = 32 << 20
+
+
+class _StructuredLine(msgspec.Struct, frozen=True, kw_only=True):
+    severity: str = "DEFAULT"
+
+
+_structured_decoder = msgspec.json.Decoder(_StructuredLine)
+
+
+def severity_of(text: str) -> str:
+    """The severity that a line of JSON claims; plain text has none.
+
+    Source: https://docs.cloud.google.com/run/docs/logging#using-json
+    """
+    if not text.startswith("{"):
+        return "DEFAULT"
+    try:
+        severity = _structured_decoder.decode(text).severity.upper()
+    except (msgspec.MsgspecError, RecursionError):
+        return "DEFAULT"
+    return severity if severity in SEVERITIES else "DEFAULT"
+
+
+class _Stream:
+    def __init__(self, name: Literal["stdout", "stderr"], descriptor: int) -> None:
+        self.name = name
+        self.descriptor = descriptor
+        self.is_open = True
+        self.splitter = LineSplitter(LOG_LINE_BYTES_MAX, drops_long=False)
+        os.set_blocking(descriptor, False)
+
+    def read(self, budget_bytes: int) -> Iterator[bytes]:
+        """Pieces as long as there are some, within the budget; the end of the stream closes it."""
+        while self.is_open and budget_bytes > 0:
+            try:
+                data = os.read(self.descriptor, PIPE_READ_BYTES)
+            except BlockingIOError:
+                return
+            self.is_open = bool(data)
+            budget_bytes -= len(data)
+            if data:
+                yield data
+
+
+class JobOutput:
+    """Stdout and stderr of one attempt.
+
+    Attributes:
+        is_drained: Whether the last ``read`` left nothing in the pipes.
+    """
+
+    def __init__(self, key: AttemptKey, *, stdout: int, stderr: int, limits: OutputLimits | None = None) -> None:
+        self._key = key
+        self._limits = limits or OutputLimits()
+        self._streams = (_Stream("stdout", stdout), _Stream("stderr", stderr))
+        self._lines = self._bytes = self._dropped = 0
+        self.is_drained = True
+
+    @property
+    def open_descriptors(self) -> Sequence[int]:
+        """Those that can still bring something."""
+        return [stream.descriptor for stream in self._streams if stream.is_open]
+
+    def read(self, t_s: float, budget_bytes: int) -> list[LogLine]:
+        """The lines that ended since, at most ``budget_bytes`` from each stream."""
+        lines: list[LogLine] = []
+        self.is_drained = True
+        for stream in self._streams:
+            size = 0
+            for data in stream.read(budget_bytes):
+                size += len(data)
+                lines += self._keep(stream, stream.splitter.feed(data) if self._has_room(len(data)) else self._drop(data), t_s)
+            self.is_drained &= size < budget_bytes
+        return lines
+
+    def finish(self, t_s: float) -> tuple[list[LogLine], list[ObservationLost]]:
+        """Last lines that no newline ended, and, once, what was not recorded."""
+        lines: list[LogLine] = []
+        for stream in self._streams:
+            if stream.splitter.has_partial:
+                lines += self._keep(stream, stream.splitter.take_partial(), t_s)
+        long_count = sum(stream.splitter.long_count for stream in self._streams)
+        if not self._dropped and not long_count:
+            return lines, []
+        detail = (
+            f"task {self._key.task} attempt {self._key.attempt}: {self._dropped} lines over the limit of {self._limits.lines} lines or "
+            f"{self._limits.bytes} bytes, {long_count} lines cut at {LOG_LINE_BYTES_MAX} bytes"
+        )
+        return lines, [ObservationLost(t_s=t_s, what="logs", count=self._dropped + long_count, detail=detail)]
+
+    def _has_room(self, size: int) -> bool:
+        self._bytes += size
+        return self._lines < self._limits.lines and self._bytes <= self._limits.bytes
+
+    def _drop(self, data: bytes) -> list[bytes]:
+        self._dropped += data.count(b"\n")
+        return []
+
+    def _keep(self, stream: _Stream, raw_lines: list[bytes], t_s: float) -> list[LogLine]:
+        room = max(0, self._limits.lines - self._lines)
+        self._dropped += max(0, len(raw_lines) - room)
+        self._lines += len(raw_lines[:room])
+        kept: list[LogLine] = []
+        for raw in raw_lines[:room]:
+            text = raw.decode("utf-8", "replace")
+            severity = severity_of(text)
+            kept.append(LogLine(t_s=t_s, task=self._key.task, attempt=self._key.attempt, stream=stream.name, text=text, severity=severity))
+        return kept

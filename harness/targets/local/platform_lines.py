@@ -1,0 +1,65 @@
+"""What the platform says in the log, in its words.
+
+Source: texts and severities as in public exports of Cloud Run job logs; those of a success and of a cancel are assumed (see ``fidelity``).
+"""
+
+from collections.abc import Sequence
+
+from harness.history import AttemptExited, ExecutionFinished, LogLine
+from harness.targets.local.execution import AttemptKey, Execution, Task
+from harness.targets.local.log_entries import ExecutionEnd
+
+_OK, _CANCELLED, _ABORTED = 0, 1, 10
+"""Codes of ``google.rpc.Code``; failed executions are seen with 9 and with 10."""
+
+
+def timeout_line(key: AttemptKey, t_s: float, timeout_s: float) -> LogLine:
+    """The attempt has used up its time."""
+    seconds = int(timeout_s) if timeout_s == int(timeout_s) else timeout_s
+    text = f"Terminating task because it has reached the maximum timeout of {seconds} seconds."
+    return LogLine(t_s=t_s, task=key.task, attempt=key.attempt, stream="system", text=text, severity="ERROR")
+
+
+def container_lines(exited: AttemptExited, t_s: float, message: tuple[str, str] | None) -> list[LogLine]:
+    """The end of an attempt: first why the platform took it away, where it said so, then how the container ended.
+
+    The guide shows the maintenance line after the job's own last lines, so it comes when those have been read.
+    """
+    task, attempt = exited.task, exited.attempt
+    lines: list[LogLine] = []
+    if message is not None:
+        text, reason = message
+        lines.append(LogLine(t_s=t_s, task=task, attempt=attempt, stream="system", text=text, severity="WARNING", reason=reason))
+    text = f"Container terminated on signal {exited.signal}." if exited.signal else f"Container called exit({exited.exit_code})."
+    severity = "INFO" if exited.exit_code == 0 else "WARNING"
+    return [*lines, LogLine(t_s=t_s, task=task, attempt=attempt, stream="system", text=text, severity=severity)]
+
+
+def execution_end(name: str, execution: Execution, finished: ExecutionFinished) -> ExecutionEnd:
+    """The audit entry at the end of an execution."""
+    retried_attempt = max((task.attempts for task in execution.tasks), default=1) - 2
+    if finished.cancelled:
+        message, code, reason = f"Execution {name} has been cancelled.", _CANCELLED, "Cancelled"
+    elif finished.failed:
+        message = f"Execution {name} has failed to complete, {finished.succeeded}/{len(execution.tasks)} tasks were a success."
+        code, reason = _ABORTED, "NonZeroExitCode"
+    else:
+        message, code, reason = f"Execution {name} has completed successfully.", _OK, ""
+    return ExecutionEnd(
+        message=message,
+        code=code,
+        reason=reason,
+        task_message=_task_message(name, execution.tasks) if finished.failed else "",
+        finished=finished,
+        retried_attempt=max(retried_attempt, -1),
+    )
+
+
+def execution_end_line(end: ExecutionEnd, t_s: float) -> LogLine:
+    """The same as a line of the log."""
+    return LogLine(t_s=t_s, stream="audit", text=end.message, severity="ERROR" if end.code else "INFO")
+
+
+def _task_message(name: str, tasks: Sequence[Task]) -> str:
+    failed = next(task for task in tasks if task.state == "failed")
+    return f"Task {name}-task{failed.index} failed with message: The container exited with an error."

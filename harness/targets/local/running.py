@@ -1,0 +1,287 @@
+"""An execution while it runs: the platform's moves on real processes, and one reading of all they say."""
+
+import contextlib
+import heapq
+import selectors
+import shutil
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.capabilities import Launch
+from harness.clock import Clock
+from harness.errors import TargetUnavailableError
+from harness.history import (
+    AttemptExited,
+    AttemptStarted,
+    Cause,
+    Event,
+    ExecutionFinished,
+    ExecutionStarted,
+    LogLine,
+    SignalSent,
+    TaskFinished,
+)
+from harness.targets.local.attempt import DRAIN_S_MAX, LocalAttempt, start_attempt
+from harness.targets.local.barrier import make_socket_directory
+from harness.targets.local.environment import execution_name
+from harness.targets.local.execution import WHOLE_ATTEMPT, AttemptKey, Execution, Rules, TimeoutReached
+from harness.targets.local.log_entries import ExecutionEnd, LogEntries
+from harness.targets.local.platform_lines import container_lines, execution_end, execution_end_line, timeout_line
+from harness.targets.local.processes import END_ROUND_S, end_processes
+from harness.targets.local.storage import StorageInForce
+from harness.targets.local.subreaper import subreaper
+
+READ_BYTES_A_POLL = 512 << 10
+"""Shared by all attempts: some 10 ms of reading, so that a job that floods us delays no deadline by more."""
+
+READ_BYTES_MIN = 64 << 10
+"""For each attempt, however many there are."""
+
+WAIT_S_MAX_BLIND = 0.01
+"""Where the system has no exit descriptors, an exit that closes no pipe is noticed this late."""
+
+
+class RunningExecution:
+    """One execution: started by ``begin``, moved by ``poll``, ended by itself or by ``end_all``, freed by ``close``.
+
+    Attributes:
+        launch: What runs.
+        name: The execution's name.
+        rules: The state machine.
+        attempts: Those that run or of which something is left, abandoned ones included.
+        pending: Events that the next ``poll`` returns.
+        storage: The storage rules in force.
+        is_reported: Whether the end of the execution has been returned.
+    """
+
+    def __init__(self, launch: Launch, clock: Clock) -> None:
+        self.launch = launch
+        self.name = execution_name(launch)
+        self.attempts: dict[AttemptKey, LocalAttempt] = {}
+        self.pending: list[Event] = []
+        self.is_reported = False
+        self._clock = clock
+        self.rules = Execution(
+            Rules(
+                tasks=launch.tasks,
+                parallelism=launch.parallelism,
+                max_retries=launch.max_retries,
+                timeout_s=launch.timeout_s,
+                grace_s=launch.grace_s,
+            )
+        )
+        self.storage = StorageInForce()
+        self._tasks_reported: set[int] = set()
+        self._end: ExecutionEnd | None = None
+        self._sockets: Path | None = None
+        self._resources = contextlib.ExitStack()
+        self._selector = self._resources.enter_context(selectors.DefaultSelector())
+
+    def begin(self) -> None:
+        """Open what the execution needs and start its first attempts.
+
+        Raises:
+            OSError: When a program cannot be started.
+            StoreError: When its log or an event file cannot be created.
+        """
+        launch = self.launch
+        self._entries = LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name)
+        self._resources.callback(self._entries.close)
+        if launch.armed or launch.interpose_storage:
+            self._sockets = make_socket_directory(launch.run_id)
+            self._resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
+        subreaper.acquire()
+        self._resources.callback(subreaper.release)
+        self._resources.callback(end_processes, launch.run_id, self._clock)
+        self.pending.append(
+            ExecutionStarted(
+                t_s=self.t_s(),
+                execution=self.name,
+                tasks=launch.tasks,
+                max_retries=launch.max_retries,
+                timeout_s=launch.timeout_s,
+                grace_s=launch.grace_s,
+            )
+        )
+        self._start_attempts()
+
+    def t_s(self) -> float:
+        """Now, as the history counts."""
+        return self._clock.monotonic_s() - self.launch.epoch_s
+
+    def poll(self) -> list[Event]:
+        """Make the platform's next moves and read everything."""
+        if self.rules.has_starts:
+            self._start_attempts_or_explain()
+        self._make_moves()
+        events = self._look()
+        for attempt in [attempt for attempt in self.attempts.values() if attempt.is_over]:
+            events += self._finish_attempt(attempt)
+        events += self._report_end()
+        self._log(events)
+        return events
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until there is something to read, a move of the platform is due, or the time is over."""
+        is_blind = any(attempt.processes.exit_descriptor is None for attempt in self.attempts.values())
+        if self.pending or self.rules.has_starts or any(attempt.is_behind for attempt in self.attempts.values()):
+            timeout_s = 0.0
+        elif any(attempt.is_dying for attempt in self.attempts.values()):
+            timeout_s = min(timeout_s, END_ROUND_S)
+        elif is_blind:
+            timeout_s = min(timeout_s, WAIT_S_MAX_BLIND)
+        due_in_s = self.rules.next_due_s() - self._clock.monotonic_s()
+        self._selector.select(max(0.0, min(timeout_s, due_in_s)))
+
+    def find(self, key: AttemptKey) -> LocalAttempt:
+        """An attempt whose first process runs.
+
+        Raises:
+            LookupError: When there is none.
+        """
+        attempt = self.attempts.get(key)
+        if attempt is None or attempt.processes.poll() is not None:
+            raise LookupError(f"attempt {key.attempt} of task {key.task} does not run")
+        return attempt
+
+    def send(self, key: AttemptKey, number: int, *, cause: Cause, rank: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """Send a signal, and say so in the history and to the rules.
+
+        Raises:
+            LookupError: When there is nobody to get it.
+        """
+        attempt = self.find(key)
+        pids = attempt.processes.signal(number, attempt.pid_of(rank))
+        self.rules.note_signal(key, number, cause, rank)
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"SIG{number}"
+        self.pending.append(SignalSent(t_s=self.t_s(), task=key.task, attempt=key.attempt, signal=name, cause=cause, pids=pids, rank=rank))
+        return pids
+
+    def give_notice(self, key: AttemptKey, *, cause: Cause, rank: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """SIGTERM now, SIGKILL when the grace is over.
+
+        Raises:
+            LookupError: When there is nobody to get it.
+        """
+        pids = self.send(key, signal.SIGTERM, cause=cause, rank=rank)
+        self.rules.give_notice(key, self._clock.monotonic_s(), rank)
+        return pids
+
+    def expire_timeout(self, key: AttemptKey) -> None:
+        """The attempt has used up its time.
+
+        Raises:
+            LookupError: When it does not run.
+        """
+        self.find(key)
+        self.pending.append(timeout_line(key, self.t_s(), self.launch.timeout_s))
+        self.give_notice(key, cause="timeout")
+
+    def end_all(self) -> list[Event]:
+        """Kill every attempt, read what was left to read, return the last events."""
+        for key in list(self.attempts):
+            with contextlib.suppress(LookupError):
+                self.send(key, signal.SIGKILL, cause="stop")
+        deadline_s = self._clock.monotonic_s() + DRAIN_S_MAX
+        events = self._look()
+        while not all(attempt.is_over for attempt in self.attempts.values()) and self._clock.monotonic_s() < deadline_s:
+            self._clock.sleep(0.0 if any(attempt.is_behind for attempt in self.attempts.values()) else END_ROUND_S)
+            events += self._look()
+        for attempt in list(self.attempts.values()):
+            events += self._finish_attempt(attempt)
+        self._log(events)
+        return events
+
+    def close(self) -> None:
+        """Kill what still carries the run id and free everything, whatever fails on the way."""
+        self._resources.close()
+
+    def _start_attempts(self) -> None:
+        for key in self.rules.take_starts(self._clock.monotonic_s()):
+            rule = self.storage.rule_for(key.task)
+            attempt = start_attempt(key, self.launch, sockets=self._sockets, selector=self._selector, rule=rule)
+            self.storage.note(key.task, attempt.rules)
+            self.attempts[key] = attempt
+            self.pending.append(AttemptStarted(t_s=self.t_s(), task=key.task, attempt=key.attempt, pid=attempt.processes.pid))
+
+    def _start_attempts_or_explain(self) -> None:
+        try:
+            self._start_attempts()
+        except OSError as error:
+            raise not_startable(error) from error
+
+    def _make_moves(self) -> None:
+        for move in self.rules.take_due(self._clock.monotonic_s()):
+            with contextlib.suppress(LookupError):  # it ended by itself in the meantime
+                if isinstance(move, TimeoutReached):
+                    self.expire_timeout(move.key)
+                else:
+                    self.send(move.key, signal.SIGKILL, cause="grace", rank=move.rank)
+
+    def _look(self) -> list[Event]:
+        """One reading of all attempts, merged by time, each source in its own order; who waits at the barrier comes last."""
+        now_s = self._clock.monotonic_s()
+        budget_bytes = max(READ_BYTES_MIN, READ_BYTES_A_POLL // max(1, len(self.attempts)))
+        pending, self.pending = self.pending, []
+        streams: list[Sequence[Event]] = [pending]
+        barriers: list[Event] = []
+        for attempt in self.attempts.values():
+            spoken, waiting = attempt.look(now_s, budget_bytes)
+            streams += spoken
+            barriers += waiting
+        return [*heapq.merge(*streams, key=lambda event: event.t_s), *barriers]
+
+    def _finish_attempt(self, attempt: LocalAttempt) -> list[Event]:
+        key = attempt.key
+        del self.attempts[key]
+        now_s = self._clock.monotonic_s()
+        events = attempt.finish(now_s)
+        code = attempt.processes.returncode
+        if code is None or attempt.exited_at_s is None:
+            return events
+        detail = f"exit code {code}" if code >= 0 else f"signal {-code}"
+        ending = self.rules.end(key, succeeded=code == 0, detail=f"{detail} in attempt {key.attempt}")
+        exited = AttemptExited(
+            t_s=attempt.exited_at_s - self.launch.epoch_s,
+            task=key.task,
+            attempt=key.attempt,
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            cause=ending.cause,
+            leftovers=attempt.processes.leftover_count,
+            retried=ending.retried,
+        )
+        return [*events, *container_lines(exited, now_s - self.launch.epoch_s, attempt.message), exited]
+
+    def _report_end(self) -> list[Event]:
+        """Tasks that are over, each once, and the execution when all are."""
+        events: list[Event] = []
+        for task in self.rules.tasks:
+            if task.is_over and task.index not in self._tasks_reported:
+                self._tasks_reported.add(task.index)
+                succeeded = task.state == "succeeded"
+                events.append(
+                    TaskFinished(t_s=self.t_s(), task=task.index, succeeded=succeeded, attempts=task.attempts, detail=task.detail)
+                )
+        if self.rules.is_over and not self.is_reported:
+            self.is_reported = True
+            finished = ExecutionFinished(
+                t_s=self.t_s(),
+                succeeded=self.rules.count("succeeded"),
+                failed=self.rules.count("failed"),
+                cancelled=self.rules.count("cancelled"),
+                retried=self.rules.retried_count,
+            )
+            self._end = execution_end(self.name, self.rules, finished)
+            events += [finished, execution_end_line(self._end, self.t_s())]
+        return events
+
+    def _log(self, events: Sequence[Event]) -> None:
+        self._entries.append([event for event in events if isinstance(event, LogLine)], self._clock.utc(), self._end)
+
+
+def not_startable(error: OSError) -> TargetUnavailableError:
+    """Why a process could not be started although its program is there."""
+    advice = "look at the limits on processes and open files (ulimit -a), or lower `parallelism`"
+    return TargetUnavailableError(target="local", reason=f"an attempt could not be started: {error}", advice=advice)

@@ -1,0 +1,88 @@
+"""Makes this process the parent of its orphaned descendants (Linux), so that what a job leaves behind can be found and waited for.
+
+Without it an orphan goes to init and its end can only be guessed. Unrelated children are never waited for: an exit status belongs to
+whoever started the process.
+
+Source: https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
+
+
+class Subreaper:
+    """The setting of this process, shared by all targets in it; on other systems than Linux nothing is set and nothing is known."""
+
+    def __init__(self) -> None:
+        self._holders = 0
+        self._was_set_before = False
+        self._leaders: set[int] = set()
+
+    def acquire(self) -> None:
+        """Adopt orphans from now on. SIGCHLD must not be ignored, or the kernel would swallow exit statuses."""
+        if self._holders == 0:
+            if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._was_set_before = _is_set()
+            _set(1)
+        self._holders += 1
+
+    def release(self) -> None:
+        """Undo one ``acquire``; the last one restores what was before."""
+        self._holders -= 1
+        if self._holders == 0:
+            _set(int(self._was_set_before))
+
+    def add_leader(self, pid: int) -> None:
+        """Name a child that is waited for by its own group: it is no orphan."""
+        self._leaders.add(pid)
+
+    def remove_leader(self, pid: int) -> None:
+        """The child has been waited for."""
+        self._leaders.discard(pid)
+
+    def may_have_orphans(self) -> bool:
+        """Whether this process has children besides the leaders: without any, nothing of an attempt can have outlived its leader.
+
+        Every descendant is below one of our children, since orphans come to us, and listing those is cheap.
+        """
+        if not _is_set():
+            return True
+        try:
+            children = {int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_bytes().split()}
+        except OSError:  # a thread ended meanwhile, and its children moved to another
+            return True
+        return not children <= self._leaders or not Path("/proc/thread-self/children").exists()  # CONFIG_PROC_CHILDREN
+
+    def reap(self, pid: int) -> None:
+        """Wait for an adopted child that has ended, without blocking; nothing happens when it is not ours, still runs, or is a leader."""
+        if pid in self._leaders:
+            return
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return
+
+
+subreaper = Subreaper()
+"""The one of this process: the kernel keeps one setting a process."""
+
+
+def _set(value: int) -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def _is_set() -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    value = ctypes.c_int(0)
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value), 0, 0, 0)
+    return bool(value.value)
