@@ -7,7 +7,7 @@ Importing this module costs nothing: pytest does it at every start, so whatever 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -75,12 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test of each scenario for a test that uses ``chaos_run`` and brings no ``chaos_scenario`` of its own."""
-    if "chaos_scenario" not in metafunc.fixturenames or _has_own_scenario(metafunc):
+    """Make one test of each scenario for a test that uses ``chaos_run``: those of its marker, ``@pytest.mark.chaos(A, B)``, or the catalogue's."""
+    if "chaos_scenario" not in metafunc.fixturenames:
         return
-    catalogue = _catalogue(metafunc.config)
-    marks = {name: [pytest.mark.slow] if "slow" in scenario.tags else [] for name, scenario in catalogue.items()}
-    metafunc.parametrize("chaos_scenario", [pytest.param(scenario, id=name, marks=marks[name]) for name, scenario in catalogue.items()])
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    scenarios: Sequence[Scenario] = marker.args if marker is not None and marker.args else tuple(_catalogue(metafunc.config).values())
+    slow = {True: [pytest.mark.slow], False: []}
+    params = [pytest.param(scenario, id=scenario.name, marks=slow["slow" in scenario.tags]) for scenario in scenarios]
+    metafunc.parametrize("chaos_scenario", params)
 
 
 @pytest.fixture
@@ -120,15 +122,6 @@ class RecordProperty(Protocol):
 
 def _is_asked_for(config: pytest.Config) -> bool:
     return re.search(rf"\b{MARKER}\b", str(config.getoption("-m", default="") or "")) is not None
-
-
-def _has_own_scenario(metafunc: pytest.Metafunc) -> bool:
-    """Whether the test's own module, class or conftest defines or parametrizes ``chaos_scenario``."""
-    if metafunc.definition.get_closest_marker("parametrize"):
-        names = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-        if any("chaos_scenario" in name for name in names):
-            return True
-    return bool(metafunc.definition.session._fixturemanager.getfixturedefs("chaos_scenario", metafunc.definition))  # noqa: SLF001
 
 
 def _catalogue(config: pytest.Config) -> "Mapping[str, Scenario]":

@@ -9,7 +9,7 @@ import msgspec
 from harness.capabilities import Target
 from harness.checkers import judge
 from harness.clock import Clock
-from harness.history import GoldenKnown, History, read_history
+from harness.history import GoldenKnown, History, RunOpened, read_history
 from harness.runner import golden
 from harness.runner.binding import refuse_missing_capabilities
 from harness.runner.play import Stage, play
@@ -49,6 +49,11 @@ class Run:
     directory: RunDirectory
     history: History
     verdict: Verdict
+
+    @property
+    def seed(self) -> int:
+        """The seed it ran with; 0 when the history has no header."""
+        return next((event.seed for event in self.history.events if isinstance(event, RunOpened)), 0)
 
     def explain(self) -> str:
         """The verdict in words: what was decided by what, and where to look."""

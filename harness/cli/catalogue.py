@@ -1,0 +1,80 @@
+"""Finds scenarios for the command line: in a catalogue that is a Python module, in a TOML file, or in a JSON file."""
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from harness.config import read_config
+from harness.errors import InvalidDocumentError, UnknownNameError, UsageError
+from harness.scenario import Scenario, read_scenario
+
+DEFAULT_CATALOGUE = "scenarios:CATALOGUE"
+
+
+class CatalogueMissingError(UsageError):
+    """The module of a catalogue cannot be imported, or holds none."""
+
+    def __init__(self, *, name: str, root: Path, reason: str) -> None:
+        self.name, self.root, self.reason = name, root, reason
+        super().__init__(f"catalogue {name!r} cannot be loaded from {root}: {reason}; run in a directory that has one, or name it with --catalogue, or use --config")
+
+
+def load(*, catalogue: str, config: Path | None, root: Path) -> Mapping[str, Scenario]:
+    """Load scenarios by name.
+
+    Raises:
+        CatalogueMissingError: The module cannot be imported.
+        InvalidDocumentError: The TOML file does not validate.
+    """
+    if config is not None:
+        return read_config(config)
+    module_name, _, attribute = catalogue.partition(":")
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    try:
+        found = getattr(importlib.import_module(module_name), attribute or "CATALOGUE")
+    except ModuleNotFoundError as error:
+        raise CatalogueMissingError(name=catalogue, root=root, reason=f"no module named {error.name}") from error
+    except AttributeError as error:
+        raise CatalogueMissingError(name=catalogue, root=root, reason=str(error)) from error
+    except ValueError as error:
+        raise InvalidDocumentError(document=catalogue, field="", problem=str(error)) from error
+    if not isinstance(found, Mapping) or not all(isinstance(scenario, Scenario) for scenario in found.values()):
+        raise CatalogueMissingError(name=catalogue, root=root, reason="it is not a mapping of names to scenarios")
+    return found
+
+
+def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: bool, slow: bool, tags: Sequence[str]) -> list[Scenario]:
+    """The scenarios that were asked for: by name, by path of a JSON file, by tag, or all; slow ones only when asked for or named.
+
+    Raises:
+        UsageError: Nothing was asked for, or nothing is left.
+        UnknownNameError: A name or a tag is not known.
+        InvalidDocumentError: A JSON file does not validate.
+    """
+    if names:
+        return [_one(known, name) for name in names]
+    if not everything and not tags:
+        raise UsageError("nothing to run: name scenarios (`harness list` shows them), or give --all, --tag or --config")
+    every_tag = {tag for scenario in known.values() for tag in scenario.tags}
+    for tag in tags:
+        if tag not in every_tag:
+            raise UnknownNameError(kind="tag", name=tag, known=sorted(every_tag))
+    chosen = [scenario for scenario in known.values() if (not tags or set(tags) & set(scenario.tags)) and (slow or "slow" not in scenario.tags)]
+    if not chosen:
+        raise UsageError("nothing to run: every scenario that matches is slow; add --slow")
+    return chosen
+
+
+def _one(known: Mapping[str, Scenario], name: str) -> Scenario:
+    if name in known:
+        return known[name]
+    if name.endswith(".json"):
+        return read_scenario(Path(name))
+    raise UnknownNameError(kind="scenario", name=name, known=list(known))
+
+
+def by_cost(scenarios: Iterable[Scenario]) -> list[Scenario]:
+    """Longest first, by the deadline they set themselves: so the last worker does not finish alone."""
+    return sorted(scenarios, key=lambda scenario: (-scenario.deadline_s, scenario.name))

@@ -1,0 +1,284 @@
+"""The commands of ``harness``, one function each."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import click
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from harness.cli.batch import Batch
+from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, load
+from harness.cli.cleaning import clean as clean_runs
+from harness.cli.display import LiveDisplay, PlainDisplay, outcome_of
+from harness.cli.doctor import diagnose
+from harness.cli.worker import Finished, Job, Refused
+from harness.clock import SystemClock
+from harness.config import CONFIG_NAME, TEMPLATE
+from harness.errors import BrokenHarnessError, HarnessError, TargetUnavailableError, UsageError
+from harness.report import summarize, write_index, write_run
+from harness.runner import check_run
+from harness.scenario import Scenario, encode, kind_of, name_of, read_scenario
+from harness.scenario import schema as scenario_schema
+from harness.store import RunStore, open_run
+from harness.verdict import Outcome
+
+EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
+EXIT_USAGE, EXIT_BROKEN, EXIT_INTERRUPTED = 64, 70, 130
+
+app = typer.Typer(
+    name="harness",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Proves that long AI training jobs survive their platforms.",
+)
+
+RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="HARNESS_RUNS_DIR", help="Where run directories are.")]
+Root = Annotated[Path, typer.Option("--root", help="What workloads' directories are relative to; the catalogue is imported from here.")]
+Catalogue = Annotated[str, typer.Option("--catalogue", help="module:attribute of a mapping of names to scenarios.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="A harness.toml: a job of your own, without Python.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
+
+
+def run_app(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        result = app(list(arguments), standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        typer.echo(error.format_message())
+        return EXIT_USAGE
+    except click.ClickException as error:
+        return _fail(error.format_message(), EXIT_USAGE)
+    except (UsageError, TargetUnavailableError) as error:
+        return _fail(str(error), EXIT_USAGE)
+    except BrokenHarnessError as error:
+        return _fail("; ".join([str(error), *getattr(error, "__notes__", [])]), EXIT_BROKEN)
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return _fail("interrupted; everything that was started has been ended", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  the reader is gone; nothing can be flushed to it
+        return EXIT_BROKEN
+    return int(result or 0)
+
+
+@app.command("list")
+def list_scenarios(
+    catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile = None, root: Root = Path(), as_json: Json = False
+) -> int:
+    """Show the scenarios: what they do and what they promise."""
+    known = load(catalogue=catalogue, config=config, root=root.resolve())
+    if as_json:
+        typer.echo(msgspec.json.encode(list(known.values())).decode())
+        return 0
+    console = Console()
+    for scenario in known.values():
+        faults = ", ".join(kind_of(injection.fault) for injection in scenario.injections) or "no fault"
+        slow = " (slow)" if "slow" in scenario.tags else ""
+        console.print(Text(scenario.name + slow, style="bold"), soft_wrap=True)
+        console.print(Text(f"    {scenario.workload.name}: {faults}; {', '.join(name_of(expectation) for expectation in scenario.expects)}", style="dim"), soft_wrap=True)
+    console.print(f"{len(known)} scenarios", highlight=False)
+    return 0
+
+
+@app.command()
+def run(
+    names: Annotated[list[str] | None, typer.Argument(help="Scenarios by name, or paths of scenario.json.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The whole catalogue, but for slow scenarios.")] = False,
+    slow: Annotated[bool, typer.Option("--slow", help="Slow scenarios too.")] = False,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Only scenarios with this tag; may be repeated.")] = None,
+    target: Annotated[str, typer.Option(help="Where to run.")] = "local",
+    seed: Annotated[int, typer.Option(help="Seed of workloads; stored in every history.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Scenarios at once.")] = 1,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep checkpoint directories of valid runs too.")] = False,
+    runs_dir: RunsDir = Path("runs"),
+    catalogue: Catalogue = DEFAULT_CATALOGUE,
+    config: ConfigFile = None,
+    root: Annotated[Path | None, typer.Option("--root", help="What workloads' directories are relative to (default: here, or where the TOML file is).")] = None,
+    as_json: Json = False,
+) -> int:
+    """Run scenarios and judge them."""
+    base = (root or (config.parent if config else Path())).resolve()
+    known = load(catalogue=catalogue, config=config, root=base)
+    chosen = choose(known, names or [], everything=everything or config is not None, slow=slow, tags=tags or [])
+    _require_target(target)
+    _require_writable(runs_dir)
+    work = [Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve())) for scenario in by_cost(chosen)]
+    return _run_batch(work, jobs=jobs, runs_dir=runs_dir.resolve(), as_json=as_json)
+
+
+@app.command()
+def check(
+    run_directory: Annotated[Path, typer.Argument(help="A directory under the runs directory.")], as_json: Json = False
+) -> int:
+    """Judge a run again from its history, without running anything; writes nothing."""
+    judged = check_run(open_run(run_directory))
+    if as_json:
+        typer.echo(msgspec.json.encode(judged.verdict).decode())
+    else:
+        typer.echo(judged.explain())
+        for finding in judged.verdict.findings:
+            typer.echo(f"  {finding.outcome:8} {finding.checker}: {finding.reason}")
+    return EXIT_CODES[judged.verdict.outcome]
+
+
+@app.command()
+def report(
+    run_directory: Annotated[Path | None, typer.Argument(help="A run; without it, every run and the index.")] = None, runs_dir: RunsDir = Path("runs")
+) -> int:
+    """Write the HTML report of a run again, or of every run with the index."""
+    if run_directory is not None:
+        typer.echo(str(write_run(open_run(run_directory))))
+        return 0
+    store = RunStore(runs_dir.resolve(), SystemClock())
+    for directory in store.runs():
+        if directory.is_over() and directory.scenario_path.exists():
+            write_run(directory)
+    typer.echo(str(write_index(store)))
+    return 0
+
+
+@app.command()
+def replay(
+    run_directory: Annotated[Path, typer.Argument(help="The run to make again, or a scenario.json.")],
+    target: Annotated[str, typer.Option(help="Where to run.")] = "local",
+    seed: Annotated[int | None, typer.Option(help="Another seed than the run's own.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep checkpoint directories of valid runs too.")] = False,
+    runs_dir: RunsDir = Path("runs"),
+    root: Root = Path(),
+    as_json: Json = False,
+) -> int:
+    """Run the scenario of a run again: the same faults, workload, seed."""
+    own_seed = 0
+    if run_directory.is_file():
+        scenario = read_scenario(run_directory)
+    else:
+        judged = check_run(open_run(run_directory))
+        scenario, own_seed = judged.scenario, judged.seed
+    _require_target(target)
+    _require_writable(runs_dir)
+    job = Job(
+        scenario=scenario, target=target, seed=own_seed if seed is None else seed, keep=keep, root=str(root.resolve()), runs_dir=str(runs_dir.resolve())
+    )
+    return _run_batch([job], jobs=1, runs_dir=runs_dir.resolve(), as_json=as_json)
+
+
+@app.command()
+def clean(runs_dir: RunsDir = Path("runs")) -> int:
+    """End processes and finish undos that dead runs have left behind; living runs are left alone, histories stay."""
+    done = clean_runs(runs_dir.resolve(), SystemClock())
+    for line in done:
+        typer.echo(line)
+    typer.echo("nothing was left behind" if not done else f"{len(done)} done")
+    return 0
+
+
+@app.command()
+def doctor(as_json: Json = False) -> int:
+    """Say which targets and capabilities are available here, and what to install for the others."""
+    found = diagnose()
+    if as_json:
+        typer.echo(msgspec.json.encode(found).decode())
+        return 0
+    for line in found:
+        typer.echo(f"{'yes' if line.is_available else 'no ':4} {line.name:28} {line.detail}")
+    return 0
+
+
+@app.command()
+def schema() -> int:
+    """Print the JSON Schema of a scenario."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(scenario_schema()), indent=2).decode())
+    return 0
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(help="A scenario.")], catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile = None, root: Root = Path()) -> int:
+    """Print a scenario as JSON: to read it, to change it, to run the changed file."""
+    known = load(catalogue=catalogue, config=config, root=root.resolve())
+    typer.echo(encode(choose(known, [name], everything=False, slow=True, tags=[])[0]).decode(), nl=False)
+    return 0
+
+
+@app.command()
+def init(path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(CONFIG_NAME)) -> int:
+    """Write a commented harness.toml for a job of your own."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists; name another file, or remove it") from error
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; name a writable place") from error
+    typer.echo(f"wrote {path}; edit it, then: harness run --config {path}")
+    return 0
+
+
+def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool) -> int:
+    clock = SystemClock()
+    console = Console(stderr=as_json)
+    is_live = console.is_terminal and not as_json
+    try:
+        if is_live:
+            with LiveDisplay(console, clock, len(work)) as display:
+                results = Batch(work, workers=jobs, display=display, clock=clock).run()
+        else:
+            results = Batch(work, workers=jobs, display=PlainDisplay(console), clock=clock).run()
+    finally:
+        index = write_index(RunStore(runs_dir, clock))
+    if as_json:
+        typer.echo(msgspec.json.encode(list(results.values())).decode())
+    _conclude(console, list(results.values()), str(index))
+    return _exit_code(list(results.values()))
+
+
+def _conclude(console: Console, results: Sequence[Finished | Refused], index: str) -> None:
+    outcomes = [outcome_of(message) for message in results]
+    counted = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in ("valid", "invalid", "unknown", "error") if outcome in outcomes)
+    console.print(f"{counted}\nreport: {index}", highlight=False, soft_wrap=True)
+
+
+def _exit_code(results: Sequence[Finished | Refused]) -> int:
+    """The worst outranks: a broken harness, then wrong usage, then invalid, unknown, valid."""
+    refused = [message.exit_code for message in results if isinstance(message, Refused)]
+    if refused:
+        return max(refused)
+    outcomes = {outcome_of(message) for message in results}
+    return next((EXIT_CODES[outcome] for outcome in (Outcome.INVALID, Outcome.UNKNOWN) if outcome in outcomes), 0)
+
+
+def _require_target(name: str) -> None:
+    from harness.targets import availability
+
+    found = availability(name)
+    if not found.is_available:
+        raise TargetUnavailableError(target=name, reason=found.reason, advice=found.advice)
+
+
+def _require_writable(runs_dir: Path) -> None:
+    """Refuse a runs directory that cannot be written, before anything starts."""
+    try:
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        probe = runs_dir / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"the runs directory {runs_dir} cannot be written: {error.strerror or error}; choose another with --runs-dir") from error
+
+
+def _fail(message: str, exit_code: int) -> int:
+    typer.echo(f"harness: {message}", err=True)
+    return exit_code
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

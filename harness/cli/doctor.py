@@ -1,0 +1,42 @@
+"""What is available here, and what to install for what is not."""
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import msgspec
+
+from harness.targets import TARGET_NAMES, availability, capabilities_missing_here
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that may be here."""
+
+    name: str
+    is_available: bool
+    detail: str
+
+
+PACKAGES = (
+    ("jax", "workloads jax-gpu, jax-tpu", "chaos-harness[workloads]"),
+    ("optax", "workloads jax-gpu, jax-tpu", "chaos-harness[workloads]"),
+    ("orbax-checkpoint", "workload jax-gpu", "chaos-harness[workloads]"),
+    ("ray", "workload jax-tpu", "chaos-harness[workloads]"),
+    ("pytest", "pytest -m chaos", "chaos-harness[pytest]"),
+    ("pytest-xdist", "pytest -n", "chaos-harness[pytest]"),
+)
+
+
+def diagnose() -> list[Diagnosis]:
+    """Look at targets, capabilities and packages."""
+    found = [Diagnosis(name="python", is_available=(3, 11) <= sys.version_info[:2] <= (3, 13), detail=sys.version.split()[0])]
+    for name in TARGET_NAMES:
+        here = availability(name)
+        found.append(Diagnosis(name=f"target {name}", is_available=here.is_available, detail=here.reason if here.is_available else f"{here.reason}; {here.advice}"))
+    found += [Diagnosis(name=name, is_available=not reason, detail=reason or "yes") for name, reason in capabilities_missing_here()]
+    for package, purpose, extra in PACKAGES:
+        try:
+            found.append(Diagnosis(name=package, is_available=True, detail=f"{version(package)}, for {purpose}"))
+        except PackageNotFoundError:
+            found.append(Diagnosis(name=package, is_available=False, detail=f"for {purpose}: pip install '{extra}'"))
+    return found
+

@@ -1,0 +1,165 @@
+"""A worker of ``harness run``: scenarios come in as JSON lines, progress and results go out as JSON lines.
+
+It lives as long as its standard input: when the parent goes, however it goes, the worker interrupts its run, which then stops and heals.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from harness.clock import SystemClock
+from harness.errors import HarnessError, TargetUnavailableError, UsageError
+from harness.history import AttemptStarted, Event, FaultObserved, StepDone
+from harness.report import Summary, summarize, write_run
+from harness.runner import Options, run_scenario
+from harness.scenario import Scenario
+from harness.store import RunDirectory, RunStore
+from harness.targets import create
+
+PROGRESS_EVERY_S = 0.2
+"""A person reads no faster."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One line in: what to run."""
+
+    scenario: Scenario
+    target: str
+    seed: int
+    keep: bool
+    root: str
+    runs_dir: str
+
+
+class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
+    """How far a run is."""
+
+    scenario: str
+    text: str
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
+    """A run was judged."""
+
+    scenario: str
+    summary: Summary
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """A run was not made or not finished; ``exit_code`` as of the command line; ``directory`` where there is one."""
+
+    scenario: str
+    exit_code: int
+    message: str
+    directory: str = ""
+
+
+Message = Progressed | Finished | Refused
+
+
+class Narrator:
+    """Turns events into a short line, not too often."""
+
+    def __init__(self, scenario: str, clock: SystemClock) -> None:
+        self._scenario = scenario
+        self._clock = clock
+        self._said_s = 0.0
+        self._attempt, self._step, self._faults = 0, 0, 0
+
+    def saw(self, scenario: Scenario, events: Sequence[Event]) -> None:
+        """See ``harness.runner.progress.Progress``."""
+        for event in events:
+            if isinstance(event, AttemptStarted):
+                self._attempt, self._step = event.attempt, 0
+            elif isinstance(event, StepDone):
+                self._step = event.step
+            elif isinstance(event, FaultObserved):
+                self._faults += 1
+        now_s = self._clock.monotonic_s()
+        if now_s - self._said_s < PROGRESS_EVERY_S:
+            return
+        self._said_s = now_s
+        golden = "uninterrupted run, " if scenario.name != self._scenario else ""
+        say(Progressed(scenario=self._scenario, text=f"{golden}attempt {self._attempt}, step {self._step}, faults {self._faults}"))
+
+
+def say(message: Message) -> None:
+    """Write one line out; a parent that is gone is noticed on standard input."""
+    with contextlib.suppress(BrokenPipeError, ValueError):
+        sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def work(job: Job) -> Message:
+    """Run one scenario to its end."""
+    clock = SystemClock()
+    opened: list[RunDirectory] = []
+    options = Options(
+        root=Path(job.root), seed=job.seed, keep=job.keep, progress=Narrator(job.scenario.name, clock), opened=opened.append
+    )
+    store = RunStore(Path(job.runs_dir), clock)
+    try:
+        run = run_scenario(job.scenario, target=lambda: create(job.target, clock), clock=clock, store=store, options=options)
+        write_run(run.directory)
+        return Finished(scenario=job.scenario.name, summary=summarize(run.directory))
+    except UsageError as error:
+        code, message = 64, str(error)
+    except TargetUnavailableError as error:
+        code, message = 64, str(error)
+    except HarnessError as error:
+        code, message = 70, "; ".join([str(error), *getattr(error, "__notes__", [])])
+    except KeyboardInterrupt:
+        code, message = 130, "interrupted; everything it started was ended"
+    except Exception as error:  # noqa: BLE001  the edge of the program: a user sees one line, the traceback is kept beside the run
+        code, message = 70, f"{type(error).__name__}: {error}"
+        if opened:
+            with contextlib.suppress(OSError):
+                (opened[0].path / "traceback.txt").write_text(traceback.format_exc())
+    return Refused(scenario=job.scenario.name, exit_code=code, message=message, directory=str(opened[0].path) if opened else "")
+
+
+def main() -> int:
+    """Work until standard input ends."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    lines: list[bytes] = []
+    arrived = threading.Condition()
+    threading.Thread(target=_read, args=(lines, arrived), daemon=True).start()
+    decoder = msgspec.json.Decoder(Job)
+    try:
+        while True:
+            with arrived:
+                arrived.wait_for(lambda: bool(lines))
+                line = lines.pop(0)
+            if not line:
+                return 0
+            say(work(decoder.decode(line)))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _read(lines: list[bytes], arrived: threading.Condition) -> None:
+    """Hand over lines; at the end of the stream, interrupt whatever runs: the parent is gone, or wants us to go."""
+    for line in sys.stdin.buffer:
+        with arrived:
+            lines.append(line)
+            arrived.notify()
+    with arrived:
+        lines.append(b"")
+        arrived.notify()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
