@@ -5,15 +5,13 @@ Case 33: own finding: JAX's signal notifier takes SIGTERM, and without distribut
 Caught by: grace-conduct
 """
 
-from types import FrameType
-
 from workloads.linear.train import Trainer, main
 
 
 class IgnoresSigterm(Trainer):
     """Trains on."""
 
-    def handle_sigterm(self, signal_number: int, frame: FrameType | None) -> None:
+    def handle_sigterm(self, *_: object) -> None:
         """Swallow the signal."""
 
 

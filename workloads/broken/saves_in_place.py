@@ -7,7 +7,7 @@ Caught by: intact-checkpoints
 
 import json
 
-from workloads.linear.checkpoints import CheckpointDirectory, Damaged
+from workloads.linear.checkpoints import CheckpointDirectory, DamagedError
 from workloads.linear.train import Trainer, main
 from workloads.protocol import emit
 
@@ -27,7 +27,7 @@ class OneFile(CheckpointDirectory):
     def read(self, step: int) -> dict[str, bytes]:
         """The file, when it is of ``step``."""
         if self.newest_intact() != step:
-            raise Damaged(f"checkpoint.json is not of step {step}")
+            raise DamagedError(f"checkpoint.json is not of step {step}")
         return {"state.json": (self.path / "checkpoint.json").read_bytes()}
 
     def write(self, step: int, files: dict[str, bytes]) -> None:

@@ -13,7 +13,6 @@ Source: facts of the guide "Cloud Run jobs with GPUs: survive maintenance".
 import os
 import signal
 import time
-from types import FrameType
 
 from workloads.protocol import digest, emit
 
@@ -35,7 +34,7 @@ def log(message: str) -> None:
     os.write(1, f"{message}\n".encode())
 
 
-def request_shutdown(signal_number: int, frame: FrameType | None) -> None:
+def request_shutdown(*_: object) -> None:
     """Set the flag that the loop reads before its next step."""
     global shutdown_requested
     shutdown_requested = True

@@ -23,11 +23,11 @@ _committed = re.compile(r"step_(\d{8,})")
 _temporary = re.compile(r".+\.tmp-(\d+)")
 
 
-class Damaged(ValueError):
+class DamagedError(ValueError):
     """A checkpoint is incomplete, or its bytes are not those that were written."""
 
 
-class Fenced(Exception):
+class FencedError(Exception):
     """A newer attempt owns the directory: this one must not write."""
 
 
@@ -43,7 +43,7 @@ class CheckpointDirectory:
         """Fence off every older attempt, then remove what they left half written.
 
         Raises:
-            Fenced: a newer attempt was here first.
+            FencedError: a newer attempt was here first.
             OSError: the directory cannot be written.
         """
         self.check_ownership()
@@ -53,7 +53,7 @@ class CheckpointDirectory:
         """Make sure that no newer attempt owns the directory, and that ``owner`` says so; raises as ``take_ownership``."""
         owner = self.read_owner()
         if owner > self.attempt:
-            raise Fenced(f"Attempt {owner} owns {self.path}: attempt {self.attempt} stops without writing.")
+            raise FencedError(f"Attempt {owner} owns {self.path}: attempt {self.attempt} stops without writing.")
         if owner < self.attempt:
             self.replace_file("owner", str(self.attempt).encode())
 
@@ -81,7 +81,7 @@ class CheckpointDirectory:
         for step in self.steps():
             try:
                 self.read(step)
-            except Damaged as error:
+            except DamagedError as error:
                 print(f"Skipping the checkpoint of step {step}: {error}.", flush=True)
             else:
                 return step
@@ -91,22 +91,21 @@ class CheckpointDirectory:
         """Whether the checkpoint of ``step`` is committed and every byte is the one that was written."""
         try:
             self.read(step)
-        except Damaged:
+        except DamagedError:
             return False
         return True
 
     def read(self, step: int) -> dict[str, bytes]:
-        """The files of a checkpoint, checked against its manifest; raises ``Damaged`` with the file and what is wrong."""
+        """The files of a checkpoint, checked against its manifest; raises ``DamagedError`` with the file and what is wrong."""
         directory = self.directory_of(step)
         try:
             manifest = json.loads((directory / MANIFEST).read_bytes())
-            if manifest["step"] != step:
-                raise Damaged(f"{MANIFEST} is of step {manifest['step']}")
-            return {name: read_verified(directory / name, *written) for name, written in manifest["files"].items()}
-        except Damaged:
-            raise
+            of_step, entries = manifest["step"], [(name, int(size), str(sha256)) for name, (size, sha256) in manifest["files"].items()]
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-            raise Damaged(f"{MANIFEST} or a file it names is unreadable ({error})") from error
+            raise DamagedError(f"{MANIFEST} is unreadable ({error})") from error
+        if of_step != step:
+            raise DamagedError(f"{MANIFEST} is of step {of_step}")
+        return {name: read_verified(directory / name, size, sha256) for name, size, sha256 in entries}
 
     def write(self, step: int, files: dict[str, bytes]) -> None:
         """Write a checkpoint under its temporary name, durable but not committed; removes it again when that fails."""
@@ -126,11 +125,15 @@ class CheckpointDirectory:
 
     def commit(self, step: int) -> None:
         """Give a written checkpoint its final name, unless a newer attempt has come; raises as ``take_ownership``."""
-        self.check_ownership()
-        if self.directory_of(step).exists():  # damaged, or it would not be saved again
-            remove(self.set_aside(step))
-        os.rename(self.temporary_of(step), self.directory_of(step))
-        self.sync_directory(self.path)
+        try:
+            self.check_ownership()
+            if self.directory_of(step).exists():  # damaged, or it would not be saved again
+                remove(self.set_aside(step))
+            os.rename(self.temporary_of(step), self.directory_of(step))
+            self.sync_directory(self.path)
+        except (FencedError, OSError):
+            remove(self.temporary_of(step))
+            raise
 
     def point_latest(self, step: int) -> None:
         """Name the newest checkpoint for whoever looks into the directory."""
@@ -181,12 +184,15 @@ class CheckpointDirectory:
 
 
 def read_verified(path: Path, size: int, sha256: str) -> bytes:
-    """Read a file; raises ``Damaged`` when its bytes are not those of the manifest."""
-    data = path.read_bytes()
+    """Read a file; raises ``DamagedError`` when its bytes are not those of the manifest."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DamagedError(f"{path.name} is unreadable ({error})") from error
     if len(data) != size:
-        raise Damaged(f"{path.name} has {len(data)} bytes of {size}")
+        raise DamagedError(f"{path.name} has {len(data)} bytes of {size}")
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise Damaged(f"{path.name} has other bytes than were written")
+        raise DamagedError(f"{path.name} has other bytes than were written")
     return data
 
 

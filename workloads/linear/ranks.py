@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import time
-from types import FrameType
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -79,7 +78,7 @@ class Launcher:
         if self.terminated:
             self.processes[rank].terminate()
 
-    def forward_sigterm(self, signal_number: int, frame: FrameType | None) -> None:
+    def forward_sigterm(self, *_: object) -> None:
         """Pass the platform's signal on: each rank decides for itself, together with the others."""
         self.terminated = True
         for process in self.processes:

@@ -12,10 +12,9 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
-from workloads.linear.checkpoints import CheckpointDirectory, Fenced
+from workloads.linear.checkpoints import CheckpointDirectory, FencedError
 from workloads.linear.model import BATCH, FEATURES, SAMPLES, gradient_of, make_samples, order_of
 from workloads.protocol import digest, emit
 
@@ -72,14 +71,14 @@ class Trainer:
         try:
             self.restore()
             return self.train()
-        except Fenced as error:
+        except FencedError as error:
             print(error, flush=True)
             return EXIT_FENCED
         except OSError as error:
             print(f"Rank {self.rank} stops at step {self.state.step} with its work unsaved: {error}.", flush=True)
             return EXIT_SAVE_FAILED
 
-    def handle_sigterm(self, signal_number: int, frame: FrameType | None) -> None:
+    def handle_sigterm(self, *_: object) -> None:
         """Set a flag, which every phase looks at."""
         self.stopping = True
         self.emit("sigterm")
@@ -190,7 +189,7 @@ class Trainer:
         """Make this step durable, on rank 0.
 
         Raises:
-            Fenced: a newer attempt owns the checkpoints.
+            FencedError: a newer attempt owns the checkpoints.
             OSError: the storage failed; the last good checkpoint is untouched.
         """
         step, digests = self.state.step, self.digests()
