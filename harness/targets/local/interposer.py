@@ -1,0 +1,176 @@
+"""Runs a command under a supervisor that can make its storage fail or slow: ``python -m harness.targets.local.interposer``.
+
+The command and all it starts, in any language and on any thread, hand their file-changing system calls to this process, which lets them
+go on, refuses them, or holds them, by the rule in force. A rule is set over a Unix socket, one JSON object a line:
+``{"op": "set", "rule": {"error": "ENOSPC", "operations": 3, "delay_s": 0.0}}`` or ``{"op": "clear"}``; the reply is ``{"hits": n}`` or
+``{"problem": "..."}``. How many operations the rule has hit also stands in the file ``<socket>.hits``, where it outlives this process.
+
+What the command can notice: it is not the first process of its session; set-user-id programs gain nothing (``no_new_privs``); io_uring
+is not there; a signal that arrives in the instant before a call is picked up interrupts it. What the caller must know: this process ends as
+the command does (exit code or signal) and passes on the signals that are sent to it alone; a signal to the whole process group reaches the
+command twice, once directly, so send those to the command's own processes. SIGKILL and SIGSTOP cannot be passed on; when this process is
+killed the command is, too. Descendants that outlive the command cannot change files any more.
+
+Not seen, so never hit: see ``syscalls``. Paths are told apart by their real name: another mount of the same directory is elsewhere.
+
+Starts in front of every attempt it watches: standard library only, and as little of it as it takes.
+"""
+# ruff: noqa: PTH108, PTH123, S606 - pathlib would cost a tenth of the start; running a command without a shell is the point
+
+import argparse
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+
+from harness.targets.local import seccomp
+from harness.targets.local.supervisor import Calls, Rule, Supervisor
+from harness.targets.local.syscalls import Architecture, this_architecture
+
+PASSED_ON = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGABRT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGTERM,
+    signal.SIGCONT,
+    signal.SIGTSTP,
+    signal.SIGWINCH,
+)
+"""What someone may send to the first process of a job; the others tell of an event of this process itself."""
+
+EXIT_USAGE, EXIT_BROKEN, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 64, 70, 126, 127
+"""The first two as the command line of the harness, the others as every shell says it."""
+
+
+def start_job(command: list[str], architecture: Architecture) -> tuple[int, int]:
+    """Start the command under the filter; returns its process id and the descriptor on which its calls arrive.
+
+    Raises:
+        OSError: When the filter could not be put in force; the reason is the child's.
+    """
+    ours, theirs = socket.socketpair()
+    parent = os.getpid()
+    job = os.fork()
+    if job == 0:
+        ours.close()
+        _become_job(command, architecture, link=theirs, parent=parent)
+    theirs.close()
+    with ours:
+        said, descriptors, _, _ = socket.recv_fds(ours, 256, 1)
+    if not descriptors:
+        os.waitpid(job, 0)
+        number = int(said or b"0")
+        raise OSError(number, os.strerror(number) if number else "the command's process ended before it began")
+    return job, descriptors[0]
+
+
+def _become_job(command: list[str], architecture: Architecture, *, link: socket.socket, parent: int) -> None:
+    """In the child: everything this interpreter changed is put back, then the filter, then the command."""
+    try:
+        seccomp.die_with_parent(signal.SIGKILL)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        _restore_signals()
+        try:
+            listener = seccomp.install_filter(architecture)
+        except OSError as error:
+            link.send(str(error.errno).encode())
+            os._exit(EXIT_BROKEN)
+        socket.send_fds(link, [b"0"], [listener])
+        os.close(listener)
+        os.execvpe(command[0], command, _own_environment())
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        os._exit(EXIT_NOT_FOUND if error.errno == errno.ENOENT else EXIT_NOT_EXECUTABLE)
+
+
+def _restore_signals() -> None:
+    """Python ignores SIGPIPE and SIGXFSZ for itself, and ours are caught; what the caller had ignored stays ignored."""
+    signal.set_wakeup_fd(-1)
+    for number in (*PASSED_ON, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        if number in (signal.SIGPIPE, signal.SIGXFSZ) or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _own_environment() -> dict[bytes, bytes]:
+    """As we were given it: the interpreter adds ``LC_CTYPE`` to its own where the locale is C."""
+    with open("/proc/self/environ", "rb", buffering=0) as file:
+        pairs = (entry.partition(b"=") for entry in file.read().split(b"\0") if b"=" in entry)
+        return {name: value for name, _, value in pairs}
+
+
+def catch_signals() -> int:
+    """From now on signals become bytes on the descriptor that is returned."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    os.set_blocking(reading, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in (*PASSED_ON, signal.SIGCHLD):
+        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
+            signal.signal(number, lambda _number, _frame: None)
+    return reading
+
+
+def end_as(status: int) -> None:
+    """Leave as the job did, by exit code or by the same signal."""
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    if number:
+        seccomp.leave_no_core()
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (number,))
+        os.kill(os.getpid(), number)
+    os._exit(128 + number if number else os.WEXITSTATUS(status))
+
+
+def supervise(command: list[str], *, door: socket.socket, hits_file: int, root: str, rule: Rule | None) -> int:
+    """Run a command to its end; returns its wait status.
+
+    Raises:
+        OSError: When the filter could not be put in force.
+    """
+    architecture = this_architecture()
+    if architecture is None:
+        raise OSError(errno.ENOSYS, f"no table of system calls for {os.uname().machine}")
+    seccomp.adopt_orphans()
+    signals = catch_signals()
+    job, listener = start_job(command, architecture)
+    seccomp.wake_in_turns(listener)
+    calls = Calls(listener, root=os.path.realpath(os.fsencode(root)), architecture=architecture, hits_file=hits_file)
+    calls.set(rule)
+    return Supervisor(job, listener, calls=calls, door=door, signals=signals).run()
+
+
+def main(arguments: list[str]) -> None:
+    """Read the command line, supervise, and end as the command did."""
+    usage = "python -m harness.targets.local.interposer --control SOCKET --root DIR [--rule JSON] -- COMMAND ..."
+    parser = argparse.ArgumentParser(prog="interposer", usage=usage)
+    parser.add_argument("--control", required=True, metavar="SOCKET", help="where to listen; must not exist")
+    parser.add_argument("--root", required=True, metavar="DIR", help="the directory whose changes meet the rule")
+    parser.add_argument("--rule", type=lambda text: Rule(**json.loads(text)), metavar="JSON", help="a rule that is in force from the start")
+    at = arguments.index("--") if "--" in arguments else len(arguments)  # argparse would also take a "--" of the command's own
+    command = arguments[at + 1 :]
+    options = parser.parse_args(arguments[:at])
+    if not command:
+        parser.error("no command after --")
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+            door.bind(options.control)
+            door.listen()
+            hits_file = os.open(f"{options.control}.hits", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                status = supervise(command, door=door, hits_file=hits_file, root=options.root, rule=options.rule)
+            finally:
+                os.unlink(options.control)
+    except OSError as error:
+        parser.exit(EXIT_BROKEN, f"interposer: cannot supervise {command[0]!r} at {options.control}: {error}\n")
+    end_as(status)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,188 @@
+"""The supervisor of a job's file-changing system calls: one loop over calls, rules and signals, in which nothing waits for another."""
+
+import heapq
+import json
+import math
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable, Mapping
+
+from harness.clock import SystemClock
+from harness.targets.local import seccomp
+from harness.targets.local.syscalls import ERROR_NUMBERS, EVERYTHING, REFUSED, Architecture
+from harness.targets.local.tracee import change_under
+
+HITS_DIGITS = 20
+"""Fixed width, so that a reader never sees half a number."""
+
+LINE_SIZE_MAX = 4096
+"""A request is some hundred bytes; a client that sends more without a line end is not one of ours."""
+
+
+class Rule:
+    """How calls under the root fare; ``left`` counts down the operations it may still hit, below 0 without end."""
+
+    __slots__ = ("delay_s", "error", "kinds", "left")
+
+    def __init__(self, *, error: str = "", operations: int = 0, delay_s: float = 0.0) -> None:
+        if error and error not in REFUSED:
+            raise ValueError(f"error is {error!r}: one of {', '.join(REFUSED)}, or empty")
+        if operations < 0 or not 0 <= delay_s < math.inf:
+            raise ValueError(f"operations {operations!r} and delay_s {delay_s!r}: numbers >= 0")
+        self.error, self.delay_s = ERROR_NUMBERS[error] if error else 0, delay_s
+        self.kinds = REFUSED[error] if error else EVERYTHING
+        self.left = operations or -1
+
+
+class Calls:
+    """Answers the calls of the job by the rule in force; without one, at once and without looking."""
+
+    def __init__(self, listener: int, *, root: bytes, architecture: Architecture, hits_file: int) -> None:
+        self._listener, self._root, self._architecture, self._hits_file = listener, root, architecture, hits_file
+        self._rule: Rule | None = None
+        self._held: list[tuple[float, int, int]] = []  # (due, notification, error)
+        self._clock = SystemClock()
+        self.hits = 0
+
+    def set(self, rule: Rule | None) -> None:
+        """Put a rule in force, or take it back; calls that are held go on."""
+        for _, notification_id, _ in self._held:
+            seccomp.let_go(self._listener, notification_id)
+        self._held.clear()
+        self._rule = rule
+        if rule is not None:
+            self._count(0)
+
+    def answer_next(self) -> None:
+        """Answer one call, or hold it."""
+        notification = seccomp.receive(self._listener)
+        if notification is None:
+            return
+        rule = self._rule
+        if rule is None or change_under(self._root, notification, self._architecture) not in rule.kinds:
+            seccomp.let_go(self._listener, notification.id)
+            return
+        self._count(self.hits + 1)
+        rule.left -= 1
+        if rule.left == 0:
+            self._rule = None
+        if rule.delay_s:
+            heapq.heappush(self._held, (self._clock.monotonic_s() + rule.delay_s, notification.id, rule.error))
+        else:
+            self._finish(notification.id, rule.error)
+
+    def answer_due(self) -> None:
+        """Answer the held calls whose time has come."""
+        while self._held and self._held[0][0] <= self._clock.monotonic_s():
+            _, notification_id, error = heapq.heappop(self._held)
+            self._finish(notification_id, error)
+
+    def timeout_ms(self) -> int | None:
+        """How long until a held call is due; None when none is held."""
+        if not self._held:
+            return None
+        return max(0, math.ceil((self._held[0][0] - self._clock.monotonic_s()) * 1000))
+
+    def _finish(self, notification_id: int, error: int) -> None:
+        if error:
+            seccomp.refuse(self._listener, notification_id, error)
+        else:
+            seccomp.let_go(self._listener, notification_id)
+
+    def _count(self, hits: int) -> None:
+        self.hits = hits
+        os.pwrite(self._hits_file, b"%0*d" % (HITS_DIGITS, hits), 0)
+
+
+class Supervisor:
+    """One loop over the job's calls, the control socket and our own signals: nothing waits for anything else."""
+
+    def __init__(self, job: int, listener: int, *, calls: Calls, door: socket.socket, signals: int) -> None:
+        self._job, self._listener, self._calls, self._door, self._signals = job, listener, calls, door, signals
+        self._status: int | None = None
+        self._poll = select.poll()
+        self._sources: dict[int, Callable[[], None]] = {}
+        self._watch(listener, calls.answer_next)
+        self._watch(door.fileno(), self._admit)
+        self._watch(signals, self._take_signals)
+
+    def run(self) -> int:
+        """Supervise until the job's first process ends; returns its wait status."""
+        self._reap()
+        while self._status is None:
+            for descriptor, what in self._poll.poll(self._calls.timeout_ms()):
+                if descriptor == self._listener and not what & select.POLLIN:
+                    self._poll.unregister(descriptor)  # nobody is left under the filter
+                elif descriptor in self._sources:
+                    self._sources[descriptor]()
+            self._calls.answer_due()
+        return self._status
+
+    def _watch(self, descriptor: int, act: Callable[[], None]) -> None:
+        self._sources[descriptor] = act
+        self._poll.register(descriptor, select.POLLIN)
+
+    def _take_signals(self) -> None:
+        for number in os.read(self._signals, 512):
+            if number == signal.SIGCHLD:
+                self._reap()
+            elif self._status is None:
+                os.kill(self._job, number)  # not waited for yet, so the id is still its own
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == self._job:
+                self._status = status
+            if pid == 0:
+                return
+
+    def _admit(self) -> None:
+        client, _ = self._door.accept()
+        client.settimeout(0)
+        pending = bytearray()
+        self._watch(client.fileno(), lambda: self._serve(client, pending))
+
+    def _serve(self, client: socket.socket, pending: bytearray) -> None:
+        try:
+            data = client.recv(LINE_SIZE_MAX)
+            pending += data
+            while b"\n" in pending:
+                line, _, rest = bytes(pending).partition(b"\n")
+                pending[:] = rest
+                client.sendall(json.dumps(self._reply(line)).encode() + b"\n")
+            is_over = not data or len(pending) > LINE_SIZE_MAX
+        except BlockingIOError:
+            return  # the descriptor was that of a client that has just left
+        except OSError:
+            is_over = True
+        if is_over:
+            self._poll.unregister(client.fileno())
+            del self._sources[client.fileno()]
+            client.close()
+
+    def _reply(self, line: bytes) -> dict[str, object]:
+        try:
+            self._calls.set(_rule_asked_for(json.loads(line)))
+        except (ValueError, TypeError, KeyError) as error:
+            return {"problem": f"{type(error).__name__}: {error}"}
+        return {"hits": self._calls.hits}
+
+
+def _rule_asked_for(request: Mapping[str, object]) -> Rule | None:
+    """The rule to put in force, None to take it back.
+
+    Raises:
+        ValueError, TypeError, KeyError: When it is no request of ours.
+    """
+    if request["op"] == "clear":
+        return None
+    rule = request["rule"]
+    if request["op"] != "set" or not isinstance(rule, dict):
+        raise ValueError(f"op is {request['op']!r} with rule {rule!r}: set with an object, or clear")
+    return Rule(**rule)
