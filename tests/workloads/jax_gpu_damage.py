@@ -1,6 +1,6 @@
 """Damage every file of one checkpoint in every way, restore it each time, and print what came of it, one JSON object a line.
 
-    python tests/workloads/jax_gpu_damage.py CHECKPOINT_DIR STEP SCRATCH_DIR
+    python -m tests.workloads.jax_gpu_damage CHECKPOINT_DIR STEP SCRATCH_DIR
 
 A process of its own, because it imports JAX. ``outcome`` is ``same`` (what was saved), ``refused`` or ``wrong``.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workloads.jax_gpu import checkpointing, model
 
-FLIPS = 8  # positions tried in each file
+FLIPS = 4  # positions tried in each file
 
 
 def cut_in_half(file: Path) -> None:
@@ -59,7 +59,7 @@ def main(source: Path, step: int, scratch: Path) -> None:
 def restored(root: Path, step: int, initial: checkpointing.Snapshot, saved: checkpointing.Digests) -> str:
     try:
         digests = checkpointing.restore(root, step, initial, ignore).digests()
-    except (checkpointing.Damaged, *checkpointing.UNREADABLE):
+    except (checkpointing.DamagedError, *checkpointing.STORAGE_ERRORS):
         return "refused"
     return "same" if digests == saved else "wrong"
 

@@ -86,7 +86,7 @@ class Devices:
 
     @classmethod
     def all(cls) -> "Devices":
-        return cls(jax.make_mesh((jax.device_count(),), ("batch",)))
+        return cls(Mesh(np.array(jax.devices()), ("batch",)))
 
     @property
     def replicated(self) -> NamedSharding:
@@ -137,4 +137,4 @@ def compile_step(devices: Devices, state: State, features: jax.Array, labels: ja
     # Without the flag a GPU may sum in another order, or pick another kernel, from one attempt to the next.
     options = {"xla_gpu_deterministic_ops": True} if jax.default_backend() == "gpu" else None
     jitted = jax.jit(step, out_shardings=devices.replicated, compiler_options=options)
-    import time; t=time.perf_counter(); low=jitted.lower(state, features, labels); print("lower",time.perf_counter()-t); return low.compile()
+    return jitted.lower(state, features, labels).compile()
