@@ -1,6 +1,7 @@
 """What a checker may look at: the scenario, the history and its lineage, and the uninterrupted run. Never a target, never the disk."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from harness.history import Event, FaultObserved, FaultRequested, GoldenKnown, History, ObservationLost, RunClosed, RunOpened
 from harness.lineage import Lineage, trace
@@ -75,3 +76,39 @@ def invalid(checker: str, reason: str, *evidence: str, **measures: float) -> Fin
 def unknown(checker: str, reason: str, *evidence: str, **measures: float) -> Finding:
     """A finding that nothing was proved."""
     return Finding(checker=checker, outcome=Outcome.UNKNOWN, reason=reason, evidence=evidence, measures=measures)
+
+
+LINES_MAX = 100
+"""Lines of evidence in one finding: nobody reads on, and the rest stands in the history."""
+
+
+@dataclass(slots=True)
+class Ruling:
+    """What a checker has found so far; the worst of it decides.
+
+    Attributes:
+        broken: Each way in which the promise was broken.
+        doubts: What keeps it from being proved.
+        facts: What happened, broken or not.
+        measures: Figures by name.
+    """
+
+    broken: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    measures: dict[str, float] = field(default_factory=dict)
+
+    def doubt_lost(self, lost: Iterable[ObservationLost]) -> None:
+        """What was not recorded keeps a promise from being proved; it does not mend what is broken."""
+        self.doubts.extend(f"{each.count} {each.what} were not recorded at {each.t_s:.2f} s: {each.detail}" for each in lost)
+
+    def conclude(self, checker: str, kept: str, *, nothing: str = "") -> Finding:
+        """Invalid where something is broken; unknown where something is in doubt, or by ``nothing`` to look at; else valid, as ``kept``."""
+        said = [*self.broken, *self.doubts, *self.facts]
+        if len(said) > LINES_MAX:
+            said[LINES_MAX:] = [f"and {len(said) - LINES_MAX} more"]
+        if self.broken:
+            return invalid(checker, self.broken[0], *said, **self.measures)
+        if self.doubts or nothing:
+            return unknown(checker, self.doubts[0] if self.doubts else nothing, *said, **self.measures)
+        return valid(checker, kept, *said, **self.measures)

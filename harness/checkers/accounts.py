@@ -1,0 +1,115 @@
+"""What became of a task: how far it came by each notion of the last step, and whether its work is done."""
+
+from dataclasses import dataclass
+
+from harness.checkers.evidence import Evidence
+from harness.checkers.storage import tells_steps_of
+from harness.history import CheckpointsSeen, Inspected, ResultSeen, Started, TaskFinished
+from harness.lineage import newest_sound
+from harness.verdict import Outcome
+
+END_S = float("inf")
+"""Later than every survey."""
+
+DURABLE = "durable step"
+REPORTED = "reported step, for no checkpoint of the final step is owed"
+RESULT = "result file, for no checkpoint of the final step is owed"
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """Whether the work is done, by which notion of the last step, and why."""
+
+    outcome: Outcome
+    notion: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """How far a task came.
+
+    Attributes:
+        final: The step at which the job is complete; 0 when nobody said.
+        executed: The highest step that was done.
+        reported: The step of its last ``done``; None when it said none.
+        durable: The newest sound checkpoint at the end; None when nothing tells.
+        owes_final_save: Whether storage must hold the final step: its turn to be saved, or a save of it was decided.
+        finished: How the platform saw the task end; None when it did not.
+    """
+
+    task: int
+    final: int
+    executed: int
+    reported: int | None
+    durable: int | None
+    owes_final_save: bool
+    finished: TaskFinished | None
+
+    def __str__(self) -> str:
+        end = "was not seen to end"
+        if self.finished is not None:
+            end = f"{'succeeded' if self.finished.succeeded else 'failed'} after {self.finished.attempts} attempts"
+        reported, durable = ("unknown" if step is None else str(step) for step in (self.reported, self.durable))
+        return (
+            f"task {self.task} {end}: executed {self.executed}, reported {reported}, durable {durable} of {self.final or 'unknown'} steps"
+        )
+
+    def completeness(self, evidence: Evidence) -> Completeness:
+        """Whether the work is done: by the durable step where one is owed, else by what the job reported and left as its result."""
+        if self.final and self.durable == self.final:
+            return Completeness(Outcome.VALID, DURABLE, "its durable step is the final one")
+        if self.final and self.durable is not None and self.durable > self.final:
+            return Completeness(Outcome.INVALID, DURABLE, f"its durable step {self.durable} lies beyond the final step {self.final}")
+        if not self.owes_final_save:
+            return self._reported_completeness(evidence)
+        if self.durable is None or evidence.lost("checkpoints"):
+            return Completeness(Outcome.UNKNOWN, DURABLE, "not all of its checkpoints were seen")
+        short = f"its durable step {self.durable} is short of the final step {self.final}"
+        return Completeness(Outcome.INVALID, DURABLE, f"{short}: its last save is lost")
+
+    def _reported_completeness(self, evidence: Evidence) -> Completeness:
+        result = next((event for event in reversed(evidence.events) if isinstance(event, ResultSeen)), None)
+        if result is not None and not result.sha256:
+            return Completeness(Outcome.INVALID, RESULT, f"its result {result.path} is not there")
+        if self.reported is not None and self.final and self.reported != self.final:
+            return Completeness(Outcome.INVALID, REPORTED, f"it reported step {self.reported} as its end, not step {self.final}")
+        if self.reported is not None:
+            return Completeness(Outcome.VALID, REPORTED, "it reported its end")
+        if evidence.scenario.workload.speaks_protocol and not evidence.lost("events"):
+            return Completeness(Outcome.INVALID, REPORTED, "it never said that it was done")
+        if result is not None:
+            return Completeness(Outcome.VALID, RESULT, "its result is there")
+        return Completeness(
+            Outcome.UNKNOWN, REPORTED, "no checkpoint of the final step, no word of the job and no result tells that it was done"
+        )
+
+
+def account_of(task: int, evidence: Evidence) -> Account:
+    """Take stock of a task when everything had ended."""
+    workload, lineage = evidence.scenario.workload, evidence.lineage
+    lives = lineage.incarnations_of(task)
+    said = [event.steps for life in lives for event in life.of_type(Started)]
+    final = workload.steps or max(said, default=0)
+    held = lineage.storage_before(task, END_S)
+    is_surveyed = any(isinstance(event, CheckpointsSeen) and event.task == task for event in evidence.events)
+    is_told = is_surveyed and tells_steps_of(evidence, task, held)
+    inspected = _inspected_step(task, evidence)
+    is_saved = any(final in {event.step for event in life.saves_begun} | {event.step for event in life.saves_ended} for life in lives)
+    is_due = workload.save_every > 0 and final % workload.save_every == 0
+    return Account(
+        task=task,
+        final=final,
+        executed=max((life.last_step() for life in lives), default=0),
+        reported=next((life.done.step for life in reversed(lives) if life.done is not None), None),
+        durable=newest_sound(held) if is_told else inspected,
+        owes_final_save=(is_saved or is_due) and (is_told or inspected is not None or not is_surveyed),
+        finished=next((event for event in evidence.events if isinstance(event, TaskFinished) and event.task == task), None),
+    )
+
+
+def _inspected_step(task: int, evidence: Evidence) -> int | None:
+    """What the workload's own inspection says of the last attempt's checkpoints; None when it said nothing."""
+    answers = [event for event in evidence.events if isinstance(event, Inspected) and event.task == task]
+    last = max(answers, key=lambda event: event.attempt, default=None)
+    return last.step if last is not None and last.step >= 0 else None

@@ -1,0 +1,103 @@
+"""The work was done, and what says so is what storage holds: exit 0 alone is not completion.
+
+Three notions of the last step are kept apart. *Executed*: the highest step that was done. *Reported*: the step of ``done``. *Durable*: the
+newest sound checkpoint when everything had ended. Completion means the durable one. It falls back to the reported one and the result file,
+and says so, only where no checkpoint of the final step is owed.
+"""
+
+from collections.abc import Sequence
+
+from harness.checkers.accounts import Account, account_of
+from harness.checkers.evidence import Evidence, Ruling, unknown
+from harness.checkers.storage import losses_of_last_good
+from harness.history import AttemptStarted
+from harness.scenario import kind_of
+from harness.scenario.expectations import Completes
+from harness.scenario.faults import CancelExecution
+from harness.verdict import Finding, Outcome
+
+CHECKER = "completes"
+
+CANCEL = kind_of(CancelExecution())
+
+
+def check(_expectation: Completes, evidence: Evidence) -> Finding:
+    """Judge by what was owed: the whole work, or outside the budget a clean, bounded failure, or after a cancel a clean end."""
+    closed = evidence.closed
+    if closed is None or closed.reason in ("interrupted", "error"):
+        how = "was never closed" if closed is None else f"was closed as {closed.reason} at {closed.t_s:.2f} s{_after(closed.detail)}"
+        return unknown(CHECKER, f"the run {how}, so nobody knows how it would have ended")
+    accounts = [account_of(task, evidence) for task in range(evidence.scenario.platform.tasks)]
+    ruling = Ruling(facts=[str(account) for account in accounts])
+    ruling.measures = {
+        "final_step": float(max(account.final for account in accounts)),
+        "executed_step": float(min(account.executed for account in accounts)),
+        "durable_step": float(min(account.durable or 0 for account in accounts)),
+    }
+    if closed.reason != "finished":
+        ruling.broken.append(f"the run had to be ended at {closed.t_s:.2f} s: {closed.reason}{_after(closed.detail)}; {accounts[0]}")
+    elif any(isinstance(injection.fault, CancelExecution) for injection in evidence.scenario.injections):
+        _judge_cancel(accounts, evidence, ruling)
+    elif evidence.scenario.within_budget:
+        _judge_work(accounts, evidence, ruling)
+    else:
+        _judge_failure(accounts, evidence, ruling)
+    return ruling.conclude(CHECKER, "; ".join(f"{account}{_notion(account, evidence)}" for account in accounts))
+
+
+def _notion(account: Account, evidence: Evidence) -> str:
+    if account.finished is None or not account.finished.succeeded:
+        return ""
+    return f" (complete by the {account.completeness(evidence).notion})"
+
+
+def _after(detail: str) -> str:
+    return f" ({detail})" if detail else ""
+
+
+def _judge_work(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling) -> None:
+    """Every task has ended as a success with its work done."""
+    for account in accounts:
+        if account.finished is None:
+            ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
+        elif not account.finished.succeeded:
+            ruling.broken.append(f"{account}{_after(account.finished.detail)}")
+        else:
+            _judge_success(account, evidence, ruling)
+
+
+def _judge_success(account: Account, evidence: Evidence, ruling: Ruling) -> None:
+    """A success with the work missing is the worst of all ends: nobody will look again."""
+    completeness = account.completeness(evidence)
+    if completeness.outcome is Outcome.INVALID:
+        ruling.broken.append(f"task {account.task} ended as a success and {completeness.why}: {account}")
+    elif completeness.outcome is Outcome.UNKNOWN:
+        ruling.doubts.append(f"task {account.task} ended as a success, and {completeness.why}")
+
+
+def _judge_failure(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling) -> None:
+    """Each task has ended by itself, within its attempts, with its last good checkpoint; to have done the work is better than owed."""
+    attempts_max = evidence.scenario.platform.max_retries + 1
+    for account in accounts:
+        if account.finished is None:
+            ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
+            continue
+        if account.finished.attempts > attempts_max:
+            ruling.broken.append(f"task {account.task} had {account.finished.attempts} attempts, and {attempts_max} were allowed")
+        if account.finished.succeeded:
+            _judge_success(account, evidence, ruling)
+        ruling.broken.extend(losses_of_last_good(evidence, account.task))
+
+
+def _judge_cancel(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling) -> None:
+    """Nothing is tried again after a cancel, and the last good checkpoint stays."""
+    cancelled = next((fault for fault in evidence.requested() if fault.fault == CANCEL), None)
+    if cancelled is None:
+        ruling.doubts.append("the execution was never cancelled")
+        return
+    for event in evidence.events:
+        if isinstance(event, AttemptStarted) and event.t_s > cancelled.t_s:
+            who = f"task {event.task} attempt {event.attempt}"
+            ruling.broken.append(f"{who} began at {event.t_s:.2f} s, and the execution was cancelled at {cancelled.t_s:.2f} s")
+    for account in accounts:
+        ruling.broken.extend(losses_of_last_good(evidence, account.task))

@@ -1,0 +1,170 @@
+"""The samples of the retained steps are those of the uninterrupted run, each once, in the same order."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.checkers.evidence import Evidence, Ruling
+from harness.checkers.successions import name_of_life
+from harness.history import StepDone
+from harness.lineage import Incarnation, Lineage
+from harness.scenario.expectations import ExactlyOnceData
+from harness.verdict import Finding
+
+CHECKER = "exactly-once-data"
+
+Batch = tuple[int, ...]
+"""Identities of the samples of one step."""
+
+IDS_MAX = 8
+"""Samples named in a reason: enough to see a shift or a restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """One execution of one step by one rank.
+
+    Attributes:
+        life: In which life.
+        resume: How many times the task had resumed by then.
+        done: The step and its samples.
+        is_retained: Whether it counts in the effective lineage.
+    """
+
+    life: Incarnation
+    resume: int
+    done: StepDone
+    is_retained: bool
+
+    def __str__(self) -> str:
+        when = f"after resume {self.resume} from step {self.life.restored_step}" if self.resume else "before any resume"
+        kept = "" if self.is_retained else ", work that was not retained"
+        rank = f" on rank {self.done.rank}" if self.done.rank else ""
+        return f"{name_of_life(self.life)} ({when}{kept}) took samples {_named(self.done.batch_ids)} at step {self.done.step}{rank}"
+
+
+def check(_expectation: ExactlyOnceData, evidence: Evidence) -> Finding:
+    """Compare every execution of every step, retained or lost, with the uninterrupted run; without one, with other executions of it."""
+    ruling = Ruling()
+    executions = [execution for task in evidence.lineage.tasks for execution in _executions(task, evidence.lineage)]
+    nothing = "" if executions else "no step names its samples"
+    compared = 0
+    if evidence.golden is not None:
+        compared = _compare(executions, _batches(evidence.golden), evidence, ruling)
+        for task in evidence.lineage.tasks:
+            _judge_gaps(task, evidence.golden, evidence, ruling)
+    elif executions:
+        nothing = "there is no uninterrupted run whose order could be compared"
+        _compare_replays(executions, ruling)
+        _judge_epochs(executions, ruling)
+    ruling.broken.extend(_repetitions(executions))
+    ruling.doubt_lost(evidence.lost("events"))
+    retained = sum(execution.is_retained for execution in executions)
+    ruling.measures = {"batches_compared": float(compared), "batches_retained": float(retained)}
+    replayed = len(executions) - retained
+    kept = f"{retained} retained batches are those of the uninterrupted run in its order, and {replayed} lost ones took the same samples"
+    return ruling.conclude(CHECKER, kept, nothing=nothing)
+
+
+def _executions(task: int, lineage: Lineage) -> Iterator[_Execution]:
+    lives = lineage.incarnations_of(task)
+    ranks = sorted({step.rank for life in lives for step in life.all_steps})
+    retained = {id(step) for rank in ranks for step in lineage.retained_steps(task, rank)}
+    resume = -1
+    for life in lives:
+        resume += life.restored_step is not None
+        for step in life.all_steps:
+            if step.batch_ids:
+                yield _Execution(life, max(resume, 0), step, id(step) in retained)
+
+
+def _batches(golden: Lineage) -> Mapping[tuple[int, int, int], Batch]:
+    lives = [life for task in golden.tasks for life in golden.incarnations_of(task)]
+    return {(step.task, step.rank, step.step): step.batch_ids for life in lives for step in life.all_steps if step.batch_ids}
+
+
+def _compare(executions: list[_Execution], golden: Mapping[tuple[int, int, int], Batch], evidence: Evidence, ruling: Ruling) -> int:
+    """The first difference decides; where the uninterrupted run does not repeat itself, it proves nothing."""
+    known = evidence.golden_known
+    is_repeatable = known is not None and known.equal
+    compared = different = 0
+    for execution in executions:
+        expected = golden.get((execution.done.task, execution.done.rank, execution.done.step))
+        if expected is None:
+            ruling.doubts.append(f"{execution}, and the uninterrupted run has no such step")
+            continue
+        compared += 1
+        different += execution.done.batch_ids != expected
+        if execution.done.batch_ids != expected and different == 1:
+            difference = f"{execution}, and the uninterrupted run {_named(expected)}"
+            if is_repeatable:
+                ruling.broken.append(difference)
+            else:
+                ruling.doubts.append(f"the uninterrupted run is not known to repeat itself: {difference}")
+    if different > 1:
+        ruling.facts.append(f"{different} of {compared} batches differ")
+    return compared
+
+
+def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) -> None:
+    """Steps of the uninterrupted run that the retained lineage has passed over: nobody has trained on their samples."""
+    retained = {step.step for step in evidence.lineage.retained_steps(task) if step.batch_ids}
+    owed = sorted({step.step for life in golden.incarnations_of(task) for step in life.steps if step.batch_ids})
+    missing = [step for step in owed if step <= max(retained, default=0) and step not in retained]
+    if not missing:
+        return
+    saved = {event.step for life in evidence.lineage.incarnations_of(task) for event in life.saves_begun}
+    gap = f"task {task}: step {missing[0]} is not among the retained steps up to {max(retained)}; {len(missing)} are missing in all"
+    if saved.issuperset(missing):
+        ruling.doubts.append(f"{gap}: it was saved, so it was executed, and a kill came before it could be said")
+    else:
+        ruling.broken.append(gap)
+
+
+def _repetitions(executions: list[_Execution]) -> Iterator[str]:
+    """A step that is retained twice has put its samples into the state twice."""
+    counts = Counter((each.done.task, each.done.rank, each.done.step) for each in executions if each.is_retained)
+    for each in executions:
+        place = (each.done.task, each.done.rank, each.done.step)
+        if each.is_retained and counts[place] > 1:
+            yield f"{each}, which is retained {counts[place]} times"
+            return
+
+
+def _compare_replays(executions: list[_Execution], ruling: Ruling) -> None:
+    first: dict[tuple[int, int, int], _Execution] = {}
+    for execution in executions:
+        before = first.setdefault((execution.done.task, execution.done.rank, execution.done.step), execution)
+        if execution.done.batch_ids != before.done.batch_ids:
+            ruling.broken.append(f"{execution}, and {_named(before.done.batch_ids)} in attempt {before.life.attempt}")
+            return
+
+
+def _judge_epochs(executions: list[_Execution], ruling: Ruling) -> None:
+    """No sample twice in an epoch, whose size shows where the first life, which nobody disturbed, took its first sample again."""
+    for task in sorted({each.done.task for each in executions}):
+        of_first_rank = [each for each in executions if (each.done.task, each.done.rank) == (task, 0)]
+        size = _epoch_size([sample for each in of_first_rank if each.resume == 0 for sample in each.done.batch_ids])
+        epoch: set[int] = set()
+        for each, sample in ((each, sample) for each in of_first_rank if size and each.is_retained for sample in each.done.batch_ids):
+            if sample in epoch:
+                ruling.broken.append(f"{each}: sample {sample} came twice in an epoch of {size} samples")
+                return
+            epoch.add(sample)
+            if len(epoch) == size:
+                epoch.clear()
+
+
+def _epoch_size(samples: Sequence[int]) -> int:
+    """How many samples come before the first that came before; 0 when none came twice."""
+    seen: set[int] = set()
+    for sample in samples:
+        if sample in seen:
+            return len(seen)
+        seen.add(sample)
+    return 0
+
+
+def _named(ids: Batch) -> str:
+    more = f" and {len(ids) - IDS_MAX} more" if len(ids) > IDS_MAX else ""
+    return "(" + ", ".join(map(str, ids[:IDS_MAX])) + more + ")"

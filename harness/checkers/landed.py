@@ -1,0 +1,107 @@
+"""Every declared fault acted and was seen to act: else nothing that follows proves anything."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.checkers.evidence import Evidence, unknown, valid
+from harness.history import FaultFailed, FaultObserved, FaultRequested
+from harness.scenario import Injection, Trigger, injection_name
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.verdict import Finding
+
+CHECKER = "landed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """One injection in one attempt.
+
+    Attributes:
+        name: Of the injection.
+        injection: Says when and to whom.
+        attempt: Where; None for one that goes by another's effect, in whatever attempt that comes.
+        requested, observed, failed: What became of it.
+    """
+
+    name: str
+    injection: Injection
+    attempt: int | None
+    requested: FaultRequested | None
+    observed: FaultObserved | None
+    failed: FaultFailed | None
+
+    @property
+    def has_landed(self) -> bool:
+        """Whether it acted and was seen to act."""
+        return self.requested is not None and self.observed is not None
+
+
+def check(evidence: Evidence) -> Finding:
+    """Look for the request and the observation of each injection in each of its attempts.
+
+    Never invalid: a fault that did not act breaks no promise of the job.
+    """
+    due = list(_due(evidence))
+    if not due:
+        return valid(CHECKER, "no fault was declared")
+    landed = [_describe(each, evidence) for each in due if each.has_landed]
+    missing = [_describe(each, evidence) for each in due if not each.has_landed]
+    measures = {"faults_declared": float(len(due)), "faults_landed": float(len(landed))}
+    if missing:
+        return unknown(CHECKER, f"{len(landed)} of {len(due)} faults landed: {missing[0]}", *missing, *landed, **measures)
+    return valid(CHECKER, f"{len(due)} of {len(due)} faults were requested and observed", *landed, **measures)
+
+
+def _due(evidence: Evidence) -> Iterator[_Due]:
+    injections = evidence.scenario.injections
+    acts = [event for event in evidence.events if isinstance(event, FaultRequested | FaultObserved | FaultFailed)]
+    for index, injection in enumerate(injections):
+        name = injection_name(injections, index)
+        for attempt in (None,) if isinstance(injection.at, OnEffect) else injection.attempts:
+            mine = [act for act in acts if act.injection == name and attempt in (None, act.attempt)]
+            yield _Due(
+                name=name,
+                injection=injection,
+                attempt=attempt,
+                requested=next((act for act in mine if isinstance(act, FaultRequested)), None),
+                observed=next((act for act in mine if isinstance(act, FaultObserved)), None),
+                failed=next((act for act in mine if isinstance(act, FaultFailed)), None),
+            )
+
+
+def _describe(due: _Due, evidence: Evidence) -> str:
+    requested, observed, failed = due.requested, due.observed, due.failed
+    what = due.name if due.attempt is None else f"{due.name} in attempt {due.attempt}"
+    if requested is not None and observed is not None:
+        return f"{what} was requested at {requested.t_s:.2f} s and observed at {observed.t_s:.2f} s: {observed.evidence}"
+    if failed is not None:
+        return f"{what} could not act at {failed.t_s:.2f} s: {failed.detail}"
+    if requested is not None:
+        return f"{what} was requested at {requested.t_s:.2f} s, and its effect was never seen"
+    return f"{what} was never requested: it waited for {_awaited(due.injection.at)}; {_reached(due, evidence)}"
+
+
+def _awaited(at: Trigger) -> str:
+    match at:
+        case AtStep():
+            return f"step {at.step} of rank {at.rank}"
+        case AtMarker():
+            return f"the moment {at.when} occurrence {at.nth} of {at.event} on rank {at.rank}"
+        case OnLog():
+            return f"occurrence {at.nth} of a log line that matches {at.pattern!r}"
+        case AfterSeconds():
+            return f"{at.seconds:g} s of the attempt to pass"
+        case OnEffect():
+            return f"the effect of {at.of}"
+
+
+def _reached(due: _Due, evidence: Evidence) -> str:
+    """How far the attempt came in which it should have acted."""
+    if due.attempt is None:
+        return f"the run had {len(evidence.lineage.attempts)} attempts"
+    task = due.injection.victim.task
+    attempt = next((attempt for attempt in evidence.lineage.attempts_of(task) if attempt.number == due.attempt), None)
+    if attempt is None:
+        return f"task {task} had no attempt {due.attempt}"
+    end = "did not end" if attempt.exit is None else f"ended at {attempt.exit.t_s:.2f} s"
+    return f"attempt {due.attempt} {end}, having reached step {max(life.last_step() for life in attempt.incarnations)}"

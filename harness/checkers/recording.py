@@ -1,0 +1,92 @@
+"""The history tells the whole run: what nobody recorded cannot be judged."""
+
+from collections.abc import Iterator
+
+from harness.checkers.evidence import Evidence, unknown, valid
+from harness.history import SCHEMA_VERSION, Booted, FaultHealed, FaultObserved, FaultRequested, SaveBegun, SaveEnded, Started
+from harness.lineage import Attempt
+from harness.verdict import Finding
+
+CHECKER = "recording"
+
+OUTSIDE_CAUSES = ("fault", "timeout", "cancel", "grace", "stop", "platform")
+"""Signals by anyone but the job: an attempt that got one may have died before its first word."""
+
+
+def check(evidence: Evidence) -> Finding:
+    """Look for gaps. Never invalid: a gap is no broken promise, and nothing is proved by it either."""
+    gaps = [*_gaps_of_the_file(evidence), *_gaps_of_the_job(evidence), *_gaps_of_storage(evidence), *_gaps_of_the_faults(evidence)]
+    if gaps:
+        return unknown(CHECKER, gaps[0], *gaps)
+    attempts = evidence.lineage.attempts
+    spoken = sum(len(life.events) for attempt in attempts for life in attempt.incarnations)
+    return valid(CHECKER, f"{len(evidence.events)} events from header to end, {spoken} of them the job's, in {len(attempts)} attempts")
+
+
+def _gaps_of_the_file(evidence: Evidence) -> Iterator[str]:
+    opened, closed = evidence.opened, evidence.closed
+    if opened is None:
+        yield "the history has no header: its beginning is missing"
+    elif opened.schema != SCHEMA_VERSION:
+        yield f"the history has schema {opened.schema}, this reader knows {SCHEMA_VERSION}"
+    if evidence.history.is_torn:
+        yield f"the last line of the history is torn, after {len(evidence.events)} whole ones: the harness was killed while it wrote"
+    if closed is None:
+        yield "the run was never closed: the harness was killed before it ended"
+    elif closed.reason in ("interrupted", "error"):
+        yield f"the run was closed at {closed.t_s:.2f} s as {closed.reason}" + (f": {closed.detail}" if closed.detail else "")
+    what = ("events",) if evidence.scenario.workload.speaks_protocol else ("events", "logs")  # a silent job's events are read from its log
+    for kind in what:
+        for lost in evidence.lost(kind):
+            yield f"{lost.count} {kind} were not recorded at {lost.t_s:.2f} s: {lost.detail}"
+
+
+def _gaps_of_the_job(evidence: Evidence) -> Iterator[str]:
+    if not evidence.lineage.attempts:
+        yield "no attempt was ever seen"
+    if not evidence.scenario.workload.speaks_protocol:
+        return
+    for attempt in evidence.lineage.attempts:
+        words = (word for life in attempt.incarnations for word in life.events)
+        if any(isinstance(word, Booted | Started) for word in words) or _was_hit(attempt, evidence):
+            continue
+        end = "did not end" if attempt.exit is None else f"ended at {attempt.exit.t_s:.2f} s"
+        yield f"task {attempt.task} attempt {attempt.number} {end} and said neither boot nor start, though the workload speaks the protocol"
+
+
+def _was_hit(attempt: Attempt, evidence: Evidence) -> bool:
+    place = (attempt.task, attempt.number)
+    faults = any((fault.task, fault.attempt) == place for fault in evidence.requested())
+    return faults or any(signal.cause in OUTSIDE_CAUSES for signal in attempt.signals)
+
+
+def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:
+    """A checkpoint that lies there and whose save nobody recorded: the job saves in a way that is not seen.
+
+    A silent job's last words may be lost with its output, so of it only the first save is demanded.
+    """
+    workload = evidence.scenario.workload
+    if not workload.speaks_protocol and not workload.outside.logs.saved:
+        return
+    if workload.layout == "files":
+        return  # what lies there may be anything
+    for task in evidence.lineage.tasks:
+        saved = {event.step for event in evidence.events if isinstance(event, SaveBegun | SaveEnded) and event.task == task}
+        if saved and not workload.speaks_protocol:
+            continue
+        for survey in evidence.lineage.surveys(task):
+            unseen = [stored for stored in survey.held.values() if stored.is_sound and 0 <= stored.step not in saved]
+            if unseen:
+                step, t_s = unseen[0].step, survey.seen.t_s
+                yield f"task {task}: a checkpoint of step {step} was on storage at {t_s:.2f} s, and no save of that step was recorded"
+                break
+
+
+def _gaps_of_the_faults(evidence: Evidence) -> Iterator[str]:
+    """A fault that was seen to act and not undone goes on acting on what is judged as its aftermath."""
+    healed = {(event.injection, event.attempt) for event in evidence.events if isinstance(event, FaultHealed)}
+    requested = {(event.injection, event.attempt) for event in evidence.events if isinstance(event, FaultRequested)}
+    for event in evidence.events:
+        place = (event.injection, event.attempt) if isinstance(event, FaultObserved) else None
+        if place in requested and place not in healed:
+            yield f"{place[0]} of attempt {place[1]}, observed at {event.t_s:.2f} s, was never healed"
