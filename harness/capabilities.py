@@ -167,7 +167,11 @@ class Cancellable(Protocol):
     """The execution can be cancelled: as ``terminate`` for every running attempt, and nothing is tried again."""
 
     def cancel(self) -> None:
-        """Cancel the execution."""
+        """Cancel the execution.
+
+        Raises:
+            LookupError: When none runs.
+        """
         ...
 
 
@@ -197,7 +201,11 @@ class Overlappable(Protocol):
         ...
 
     def end_abandoned(self, victim: Processes) -> int:
-        """Kill what is left of an abandoned attempt; returns how many processes that were."""
+        """Kill what is left of an abandoned attempt; returns how many processes that were.
+
+        Raises:
+            LookupError: When the attempt was not abandoned.
+        """
         ...
 
 
@@ -206,7 +214,11 @@ class CheckpointStorage(Protocol):
     """The checkpoint directory of a task can be read and changed from outside, as the platform's storage would show it."""
 
     def checkpoint_path(self, task: int) -> Path:
-        """The directory as a path on this machine."""
+        """The directory as a path on this machine.
+
+        Raises:
+            LookupError: When the execution has no such task.
+        """
         ...
 
 
@@ -241,7 +253,11 @@ class StorageInterposable(Protocol):
         ...
 
     def clear_storage_rule(self, task: int) -> None:
-        """Take the rule back; nothing happens when there is none."""
+        """Take the rule back; nothing happens when there is none.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
         ...
 
     def storage_rule_hits(self, task: int) -> int:

@@ -88,13 +88,16 @@ def activate(injection: Injection, name: str, *, target: Target, victim: Process
         kept_dir: For originals of what it damages.
 
     Raises:
-        InjectionError: When the target lacks what the fault needs; a scenario that was bound does not get here.
+        InjectionError: When the target lacks what the fault needs, or no execution runs.
     """
     scene = Scene(injection=name, fault=kind_of(injection.fault), target=target, victim=victim, layout=layout, kept_dir=kept_dir)
     missing = missing_capability(injection.fault, target)
     if missing:
         raise scene.failed(f"target {target.name!r} does not offer {missing}")
-    return _active(injection.fault, scene)
+    try:
+        return _active(injection.fault, scene)
+    except LookupError as error:
+        raise scene.failed(error) from error
 
 
 def _active(fault: Fault, scene: Scene) -> ActiveFault:

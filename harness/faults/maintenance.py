@@ -138,7 +138,10 @@ class ActiveCancel(OneWay):
 
     def inject(self) -> str:
         """See ``ActiveFault``."""
-        self._target.cancel()
+        try:
+            self._target.cancel()
+        except LookupError as error:
+            raise self._scene.failed(error) from error
         return "the execution was cancelled"
 
     def observe(self, events: Sequence[Event]) -> str:
@@ -192,6 +195,9 @@ class ActiveOverlap:
     def heal(self) -> str:
         """See ``ActiveFault``."""
         if not self._healed:
-            ended = self._target.end_abandoned(self._scene.victim)
+            try:
+                ended = self._target.end_abandoned(self._scene.victim)
+            except LookupError as error:
+                raise self._scene.unhealed(error) from error
             self._healed = f"{ended} processes of abandoned attempt {self._scene.victim.attempt} were ended"
         return self._healed

@@ -45,7 +45,10 @@ class ActiveStorageRule:
 
     def heal(self) -> str:
         """See ``ActiveFault``."""
-        self._target.clear_storage_rule(self._scene.victim.task)
+        try:
+            self._target.clear_storage_rule(self._scene.victim.task)
+        except LookupError as error:
+            raise self._scene.unhealed(error) from error
         return f"the rule was taken back after it had hit {self._hits} operations"
 
     @property

@@ -108,7 +108,9 @@ def test_this_machine_can_supervise() -> None:
 
 
 def test_a_full_disk_is_seen_by_python(stage: Stage) -> None:
-    seen = stage.python('attempt("mkdir", lambda: os.mkdir(root + "/a")); attempt("create", lambda: make(root + "/f"))', rule=StorageRule(error="ENOSPC"))
+    seen = stage.python(
+        'attempt("mkdir", lambda: os.mkdir(root + "/a")); attempt("create", lambda: make(root + "/f"))', rule=StorageRule(error="ENOSPC")
+    )
 
     assert seen == {"mkdir": "ENOSPC", "create": "ENOSPC"}
     assert list(stage.root.iterdir()) == []
@@ -150,7 +152,11 @@ threads = [threading.Thread(target=attempt, args=(f"t{n}", lambda n=n: os.mkdir(
 
 
 def test_other_directories_are_left_alone(stage: Stage) -> None:
-    code = 'attempt("mkdir", lambda: os.mkdir(outside + "/a")); attempt("write", lambda: make(outside + "/f")); attempt("near", lambda: os.mkdir(root + "-not"))'
+    code = """
+attempt("mkdir", lambda: os.mkdir(outside + "/a"))
+attempt("write", lambda: make(outside + "/f"))
+attempt("near", lambda: os.mkdir(root + "-not"))
+"""
 
     assert set(stage.python(code, rule=StorageRule(error="EROFS")).values()) == {"ok"}
     assert stage.rules.hits() == 0
@@ -175,7 +181,7 @@ def test_other_directories_are_left_alone(stage: Stage) -> None:
         'os.truncate(root + "/kept", 1)',
         'os.truncate(outside + "/file-link", 1)',
         'os.mkfifo(root + "/a")',
-        "check(libc.syscall(437, -100, (root + '/a').encode(), ctypes.byref((ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o644, 0)), 24))",
+        "check(libc.syscall(437, -100, (root + '/a').encode(), (ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o644), 24))",
         "os.open(root, os.O_TMPFILE | os.O_RDWR)",
     ],
 )
@@ -367,7 +373,7 @@ def test_a_stop_and_its_end_reach_the_job(stage: Stage) -> None:
 
 
 def test_killing_the_supervisor_kills_the_job(stage: Stage) -> None:
-    process = stage.start_python('print(os.getpid(), flush=True); signal.pause()')
+    process = stage.start_python("print(os.getpid(), flush=True); signal.pause()")
     assert process.stdout is not None
     job = int(process.stdout.readline())
     process.kill()
@@ -394,7 +400,9 @@ signal.pause()
 
 
 def test_environment_directory_and_signal_dispositions_are_those_of_the_caller(stage: Stage) -> None:
-    code = 'import json; print(json.dumps([dict(os.environ), os.getcwd(), open("/proc/self/status").read().split("SigIgn:")[1].split()[0]]))'
+    code = (
+        'import json; print(json.dumps([dict(os.environ), os.getcwd(), open("/proc/self/status").read().split("SigIgn:")[1].split()[0]]))'
+    )
     program = (sys.executable, "-c", "import os, sys\n" + code)
     environment = {"LC_ALL": "C", "ODD": "a=b\u00e9", "PATH": os.environ["PATH"]}
     bare = subprocess.run(program, env=environment, cwd=stage.outside, capture_output=True, text=True, check=True)
@@ -428,7 +436,10 @@ if os.getuid() == 0:
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
     seccomp.control(4, 1)
-interposer.main(["--control", "{directory}/control", "--root", "{root}", "--rule", '{{"error": "ENOSPC"}}', "--", "sh", "-c", "id -u; mkdir {root}/a"])
+interposer.main(
+    ["--control", "{directory}/control", "--root", "{root}", "--rule", '{{"error": "ENOSPC"}}', "--"]
+    + ["sh", "-c", "id -u; mkdir {root}/a"]
+)
 """
         done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
@@ -469,7 +480,9 @@ def test_a_new_rule_starts_to_count_again_and_a_cleared_one_keeps_its_count(stag
     assert [turn(), stage.rules.hits()] == ["ok", 1]
 
 
-@pytest.mark.parametrize("garbage", [b"\xff\xfe\n", b"[]\n", b'{"op": "dance"}\n', b'{"op": "set", "rule": {"error": "EWHAT"}}\n', b'{"op": "set"}\n'])
+@pytest.mark.parametrize(
+    "garbage", [b"\xff\xfe\n", b"[]\n", b'{"op": "dance"}\n', b'{"op": "set", "rule": {"error": "EWHAT"}}\n', b'{"op": "set"}\n']
+)
 def test_garbage_on_the_socket_is_answered_and_disturbs_nobody(stage: Stage, garbage: bytes) -> None:
     process = stage.start_python('print("ready", flush=True); sys.stdin.readline(); attempt("mkdir", lambda: os.mkdir(root + "/a"))')
     assert process.stdout is not None
@@ -534,7 +547,6 @@ os._exit(0 if latest == 3 else 1)  # a failed save leaves threads of Orbax that 
 """
 
 
-@pytest.mark.slow
 def test_orbax_meets_a_full_disk_and_goes_on_when_there_is_room_again(stage: Stage) -> None:
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     process = stage.start((sys.executable, "-c", ORBAX_JOB, str(stage.root)), env=environment)
