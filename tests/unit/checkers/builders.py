@@ -68,7 +68,7 @@ class Run:
     workload: Workload = JOB
     platform: Platform = field(default_factory=Platform)
     events: list[Event] = field(default_factory=list)
-    stored: dict[int, CheckpointSeen] = field(default_factory=dict)
+    storage: dict[int, dict[int, CheckpointSeen]] = field(default_factory=dict)
     t_s: float = 0.0
     task: int = 0
     number: int = 0
@@ -202,10 +202,16 @@ class Run:
 
     # ---- storage ----
 
+    @property
+    def stored(self) -> dict[int, CheckpointSeen]:
+        """What storage holds for the task, by step."""
+        return self.storage.setdefault(self.task, {})
+
     def commit(self, step: int, *, content: str = "") -> "Run":
-        """A checkpoint appears on storage; only the newest two are kept."""
+        """A checkpoint appears on storage; the newest two are kept, or one where each replaces the last."""
         self.put(step, content=content)
-        for old in sorted(self.stored)[:-2]:
+        kept = 1 if self.workload.layout == "text-file" else 2
+        for old in sorted(self.stored)[:-kept]:
             del self.stored[old]
         return self
 
@@ -249,11 +255,15 @@ class Run:
         """Done, exit 0, and the run is closed."""
         return self.done().exit(0, retried=False).finish()
 
+    def end_task(self, *, succeeded: bool = True, detail: str = "") -> "Run":
+        """The platform will not try the task again."""
+        return self.add(TaskFinished, task=self.task, succeeded=succeeded, attempts=self.number + 1, detail=detail)
+
     def finish(self, *, succeeded: bool = True, reason: str = "finished", detail: str = "") -> "Run":
         """The execution of one task ends and the run is closed."""
-        self.add(TaskFinished, task=self.task, succeeded=succeeded, attempts=self.number + 1)
+        self.end_task(succeeded=succeeded, detail=detail)
         self.add(ExecutionFinished, succeeded=int(succeeded), failed=int(not succeeded), cancelled=0, retried=self.number)
-        return self.survey("end").close(reason, detail=detail)
+        return self.survey("end").close(reason)
 
     def close(self, reason: str = "finished", *, detail: str = "") -> "Run":
         """Why the loop ended."""
