@@ -28,11 +28,11 @@ HOLDING_FAULTS = frozenset({"pause", "overlap-attempts"})
 
 @dataclass(slots=True)
 class _Rank:
-    """What a rank said last."""
+    """How far a rank is: its last step, and what it said since. The same marker again (a heartbeat) is no progress."""
 
     heard_s: float
     step: int = 0
-    said: int = 0
+    said: set[tuple[str, int]] = field(default_factory=set)
     is_waiting: bool = False
 
 
@@ -42,6 +42,10 @@ class _Watched:
 
     started_s: float
     ranks: dict[int, _Rank] = field(default_factory=dict)
+
+    def quiet_s(self, now_s: float) -> float:
+        """How long every rank has been silent."""
+        return now_s - max((rank.heard_s for rank in self.ranks.values()), default=self.started_s)
 
 
 class Watchdog:
@@ -82,23 +86,30 @@ class Watchdog:
         for (task, attempt), watched in self._attempts.items():
             if self._held.get((task, attempt)):
                 continue
-            quiet_s = now_s - max(rank.heard_s for rank in watched.ranks.values())
+            quiet_s = watched.quiet_s(now_s)
             if quiet_s >= self._quiet_s:
                 ranks = _least_advanced(watched.ranks)
                 return HangCalled(t_s=now_s, task=task, attempt=attempt, ranks=ranks, quiet_s=quiet_s, detail=_describe(ranks, watched.ranks))
         return None
+
+    def quiet_s(self, now_s: float) -> float:
+        """The longest present silence of an attempt that nobody holds; 0 without one."""
+        return max((watched.quiet_s(now_s) for place, watched in self._attempts.items() if not self._held.get(place)), default=0.0)
 
     def _hear(self, event: JobEvent) -> None:
         watched = self._attempts.get((event.task, event.attempt))
         if watched is None:
             return
         rank = watched.ranks.setdefault(event.rank, _Rank(heard_s=event.t_s))
+        word = (event.name, event.step) if isinstance(event, Marked) else (type(event).__name__, getattr(event, "step", -1))
+        if word in rank.said:
+            return
         rank.heard_s = max(rank.heard_s, event.t_s)
-        rank.is_waiting = isinstance(event, Marked) and event.name in WAITING_MARKERS
+        rank.is_waiting = word[0] in WAITING_MARKERS
         if isinstance(event, StepDone):
-            rank.step, rank.said = event.step, 0
-        else:
-            rank.said += 1
+            rank.step = event.step
+            rank.said.clear()
+        rank.said.add(word)
 
     def _resume(self, event: FaultHealed) -> None:
         held = self._held.get((event.task, event.attempt), set())
@@ -112,7 +123,7 @@ class Watchdog:
 
 def _least_advanced(ranks: dict[int, _Rank]) -> tuple[int, ...]:
     """The ranks that the others may be waiting for: lowest step, not waiting themselves, fewest words since that step."""
-    behind = {number: (rank.step, rank.is_waiting, rank.said) for number, rank in ranks.items()}
+    behind = {number: (rank.step, rank.is_waiting, len(rank.said)) for number, rank in ranks.items()}
     least = min(behind.values())
     return tuple(sorted(number for number, place in behind.items() if place == least))
 
