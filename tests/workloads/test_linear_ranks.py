@@ -3,11 +3,13 @@
 import os
 import select
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
-from tests.workloads.job_process import DEADLINE_S, Attempt, Job
+from tests.workloads.job_process import DEADLINE_S, ROOT, Attempt, Job
 
 
 @pytest.fixture
@@ -117,6 +119,26 @@ def has_ended(descriptor: int) -> bool:
         return bool(select.select([descriptor], [], [], DEADLINE_S)[0])
     finally:
         os.close(descriptor)
+
+
+STARTING = """
+import os, signal, sys
+from workloads.linear.ranks import Gang, launch
+if "RANK" not in os.environ:
+    sys.exit(launch([sys.executable, *sys.orig_argv[1:]], 2))
+if os.environ["RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGTERM)
+try:
+    Gang(2).gather(0)
+except ConnectionError:
+    sys.exit(74)
+"""
+
+
+def test_sigterm_that_meets_a_rank_without_its_handler_ends_the_task_as_any_other() -> None:
+    task = subprocess.run([sys.executable, "-c", STARTING], cwd=ROOT, timeout=DEADLINE_S, check=False)
+
+    assert task.returncode == 143
 
 
 def test_a_rank_that_does_not_end_by_itself_is_killed_with_the_task() -> None:

@@ -27,7 +27,8 @@ class Gang:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.stream = socket.socket(fileno=int(os.environ["GANG_DESCRIPTOR"])).makefile("rwb")
+        with socket.socket(fileno=int(os.environ["GANG_DESCRIPTOR"])) as end:
+            self.stream = end.makefile("rwb")  # keeps the connection open
 
     def gather(self, value: Value) -> list[Value]:
         """Send a value and wait for those of all ranks, in rank order.
@@ -92,6 +93,7 @@ class Launcher:
             received = b""
         if not received:
             self.selector.unregister(self.streams[rank])
+            self.streams[rank].close()
             self.codes[rank] = exit_code_of(self.processes[rank].wait())
             return
         self.lines[rank] = self.lines.get(rank, b"") + received
@@ -105,7 +107,7 @@ class Launcher:
         for stream in self.streams:
             try:
                 stream.sendall(values)
-            except ConnectionError:
+            except OSError:
                 continue
 
     def is_broken(self) -> bool:
@@ -125,7 +127,8 @@ class Launcher:
                 self.processes[rank].wait(timeout=max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self.processes[rank].kill()
-            self.codes[rank] = exit_code_of(self.processes[rank].wait())
+                self.processes[rank].wait()
+            self.codes[rank] = EXIT_TERMINATED  # whatever it made of losing its peers is not the cause
 
     def exit_code(self) -> int:
         """The code of the rank that failed first; without one, 143 when a signal ended the gang, 0 when it finished."""

@@ -5,6 +5,7 @@ Killed anywhere and started again, it ends with the bits of a run that nobody to
 """
 
 import json
+import math
 import os
 import random
 import signal
@@ -106,7 +107,7 @@ class Trainer:
             return None
         rate = self.learning_rate(self.state.step)
         for i in range(FEATURES):
-            slope = sum(share[i] for _, share in shares) / len(batch) + self.state.noise.uniform(-NOISE, NOISE)
+            slope = math.fsum(share[i] for _, share in shares) / len(batch) + self.state.noise.uniform(-NOISE, NOISE)
             self.state.velocity[i] = MOMENTUM * self.state.velocity[i] - rate * slope
             self.state.weights[i] += self.state.velocity[i]
         self.state.step, self.state.epoch, self.state.cursor = self.state.step + 1, epoch, cursor
