@@ -103,7 +103,7 @@ def account_of(task: int, evidence: Evidence) -> Account:
         executed=max((life.last_step() for life in lives), default=0),
         reported=next((life.done.step for life in reversed(lives) if life.done is not None), None),
         durable=newest_sound(held) if is_told else inspected,
-        owes_final_save=(is_saved or is_due) and (is_told or inspected is not None or not is_surveyed),
+        owes_final_save=final > 0 and (is_saved or is_due) and (is_told or inspected is not None or not is_surveyed),
         finished=next((event for event in evidence.events if isinstance(event, TaskFinished) and event.task == task), None),
     )
 

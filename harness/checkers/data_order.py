@@ -146,9 +146,10 @@ def _judge_epochs(executions: list[_Execution], ruling: Ruling) -> None:
         of_first_rank = [each for each in executions if (each.done.task, each.done.rank) == (task, 0)]
         size = _epoch_size([sample for each in of_first_rank if each.resume == 0 for sample in each.done.batch_ids])
         epoch: set[int] = set()
-        for each, sample in ((each, sample) for each in of_first_rank if size and each.is_retained for sample in each.done.batch_ids):
+        retained = [(each, sample) for each in of_first_rank if size and each.is_retained for sample in each.done.batch_ids]
+        for taken, sample in retained:
             if sample in epoch:
-                ruling.broken.append(f"{each}: sample {sample} came twice in an epoch of {size} samples")
+                ruling.broken.append(f"{taken}: sample {sample} came twice in an epoch of {size} samples")
                 return
             epoch.add(sample)
             if len(epoch) == size:

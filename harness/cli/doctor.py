@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
-from harness.targets import TARGET_NAMES, availability, capabilities_missing_here
+from harness.targets import NAMES, availability, missing_here
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,10 +29,10 @@ PACKAGES = (
 def diagnose() -> list[Diagnosis]:
     """Look at targets, capabilities and packages."""
     found = [Diagnosis(name="python", is_available=(3, 11) <= sys.version_info[:2] <= (3, 13), detail=sys.version.split()[0])]
-    for name in TARGET_NAMES:
+    for name in NAMES:
         here = availability(name)
         found.append(Diagnosis(name=f"target {name}", is_available=here.is_available, detail=here.reason if here.is_available else f"{here.reason}; {here.advice}"))
-    found += [Diagnosis(name=name, is_available=not reason, detail=reason or "yes") for name, reason in capabilities_missing_here()]
+    found += [Diagnosis(name=name, is_available=not reason, detail=reason or "yes") for name, reason in missing_here()]
     for package, purpose, extra in PACKAGES:
         try:
             found.append(Diagnosis(name=package, is_available=True, detail=f"{version(package)}, for {purpose}"))

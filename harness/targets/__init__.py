@@ -54,6 +54,13 @@ def remove_left_behind(run_id: str, clock: Clock | None = None) -> list[str]:
     return [line for entry in _TARGETS.values() for line in entry.remove_left_behind(run_id, clock or SystemClock())]
 
 
+def missing_here() -> list[tuple[str, str]]:
+    """Capabilities of the targets by name, each with why it is missing on this machine; empty: it is here."""
+    from harness.targets.local.storage_rules import interposer_available  # noqa: PLC0415 - see above
+
+    return [("storage faults while running", interposer_available())]
+
+
 def _create_local(clock: Clock) -> Target:
     from harness.targets.local import LocalTarget  # noqa: PLC0415 - see above
 
