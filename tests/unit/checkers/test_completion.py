@@ -1,0 +1,153 @@
+"""Complete means that storage holds the final step; exit 0 alone never does."""
+
+import msgspec
+import pytest
+
+from harness.checkers.completion import check
+from harness.history import AttemptStarted, FaultRequested, Inspected, ObservationLost, ResultSeen
+from harness.scenario import Injection, LogPatterns, Outside, Platform
+from harness.scenario.expectations import Completes
+from harness.scenario.faults import CancelExecution
+from harness.scenario.triggers import AtStep
+from harness.verdict import Finding, Outcome
+from tests.unit.checkers.builders import JOB, SILENT, Run, resumed, uninterrupted
+
+CANCEL = (Injection(fault=CancelExecution(), at=AtStep(step=7)),)
+
+
+def judge(run: Run, **fields: object) -> Finding:
+    return check(Completes(), run.evidence(**fields))
+
+
+def test_the_durable_step_is_the_final_one():
+    finding = judge(resumed())
+    assert finding.outcome is Outcome.VALID
+    assert "executed 20, reported 20, durable 20 of 20 steps" in finding.reason
+    assert "by the durable step" in finding.reason
+    assert finding.measures["durable_step"] == 20.0
+
+
+def test_exit_zero_with_the_last_save_lost_is_broken():
+    run = Run().attempt(0).begin().steps(1, 19).step(20).begin_save(20).complete()
+    finding = judge(run)
+    assert finding.outcome is Outcome.INVALID
+    assert "its durable step 15 is short of the final step 20: its last save is lost" in finding.reason
+
+
+def test_exit_zero_without_an_attempt_to_save_the_final_step_is_broken_where_it_was_due():
+    finding = judge(Run().attempt(0).begin().steps(1, 19).step(20).complete())
+    assert finding.outcome is Outcome.INVALID
+
+
+def test_a_success_short_of_the_work_is_broken():
+    finding = judge(Run().attempt(0).begin().steps(1, 10).done(10).exit(0).finish())
+    assert finding.outcome is Outcome.INVALID
+    assert "durable step 10 is short of the final step 20" in finding.reason
+
+
+def test_a_checkpoint_beyond_the_end_is_broken():
+    run = Run().attempt(0).begin().steps(1, 25).complete()
+    assert "lies beyond" in judge(run).reason
+
+
+def test_a_task_that_failed_within_the_budget_is_broken():
+    run = Run().attempt(0).begin().steps(1, 7).exit(1, retried=False).finish(succeeded=False, detail="exit code 1")
+    finding = judge(run)
+    assert finding.outcome is Outcome.INVALID
+    assert "failed after 1 attempts: executed 7, reported unknown, durable 5 of 20 steps (exit code 1)" in finding.reason
+
+
+@pytest.mark.parametrize("why", ["deadline", "hang"])
+def test_a_run_that_had_to_be_ended_is_broken(why: str):
+    finding = judge(Run().attempt(0).begin().steps(1, 7).close(why))
+    assert finding.outcome is Outcome.INVALID
+    assert why in finding.reason
+    assert "executed 7" in finding.reason
+
+
+@pytest.mark.parametrize("why", ["interrupted", "error"])
+def test_a_run_that_broke_off_is_unknown(why: str):
+    assert judge(Run().attempt(0).begin().steps(1, 7).close(why)).outcome is Outcome.UNKNOWN
+
+
+def test_an_unclosed_run_and_a_task_without_an_end_are_unknown():
+    assert judge(Run().attempt(0).begin().steps(1, 7)).outcome is Outcome.UNKNOWN
+    assert judge(Run().attempt(0).begin().steps(1, 20).done().exit(0).close()).outcome is Outcome.UNKNOWN
+
+
+def test_every_task_must_complete():
+    platform = Platform(tasks=2)
+    text = msgspec.structs.replace(JOB, layout="text-file")
+    run = Run(text, platform).attempt(0).begin().steps(1, 20).done().exit(0).end_task()
+    run.attempt(0, task=1).begin().steps(1, 10).done(10).exit(0).finish()
+    finding = judge(run)
+    assert finding.outcome is Outcome.INVALID
+    assert "task 1 ended as a success" in finding.reason
+    assert finding.measures["durable_step"] == 10.0
+
+
+def test_without_a_survey_an_owed_checkpoint_is_unknown():
+    run = Run(is_surveyed=False).attempt(0).begin().steps(1, 20).complete()
+    assert judge(run).outcome is Outcome.UNKNOWN
+    lost = Run().attempt(0).begin().steps(1, 19).step(20).begin_save(20)
+    lost.add(ObservationLost, what="checkpoints", count=1, detail="x").complete()
+    assert judge(lost).outcome is Outcome.UNKNOWN
+
+
+def test_where_the_cadence_misses_the_final_step_the_reported_step_is_judged_and_named():
+    odd = msgspec.structs.replace(JOB, steps=18)
+    finding = judge(Run(odd).attempt(0).begin().steps(1, 18).complete())
+    assert finding.outcome is Outcome.VALID
+    assert "by the reported step, for no checkpoint of the final step is owed" in finding.reason
+    assert judge(Run(odd).attempt(0).begin().steps(1, 17).done(17).exit(0).finish()).outcome is Outcome.INVALID
+    said_nothing = judge(Run(odd).attempt(0).begin().steps(1, 18).exit(0).finish())
+    assert (said_nothing.outcome, "never said that it was done" in said_nothing.reason) == (Outcome.INVALID, True)
+    begun = judge(Run(odd).attempt(0).begin().steps(1, 18).begin_save(18).complete())
+    assert begun.outcome is Outcome.INVALID
+
+
+def test_files_that_name_no_step_are_judged_by_done_result_or_inspection():
+    files = msgspec.structs.replace(SILENT, layout="files", save_every=0)
+    assert judge(Run(files).attempt(0).put(-1).complete()).outcome is Outcome.VALID
+    mute = Run(files).attempt(0).put(-1).exit(0).finish()
+    assert judge(mute).outcome is Outcome.UNKNOWN
+    result = Run(files).attempt(0).put(-1).exit(0).add(ResultSeen, path="final.json", sha256="ab").finish()
+    assert "by the result file" in judge(result).reason
+    missing = Run(files).attempt(0).put(-1).done().exit(0).add(ResultSeen, path="final.json").finish()
+    assert "final.json is not there" in judge(missing).reason
+    inspected = Run(files).attempt(0).put(-1).exit(0).add(Inspected, step=20).finish()
+    assert "by the durable step" in judge(inspected).reason
+
+
+def test_the_final_step_may_come_from_the_job():
+    unsaid = msgspec.structs.replace(JOB, steps=0)
+    run = Run(unsaid).attempt(0).boot().start(0, steps=10).steps(1, 10).done(10).exit(0).finish()
+    assert "durable 10 of 10 steps" in judge(run).reason
+    nobody = msgspec.structs.replace(SILENT, steps=0, outside=Outside(logs=LogPatterns(done="done")))
+    assert judge(Run(nobody).attempt(0).steps(1, 10).done(10).exit(0).finish()).outcome is Outcome.VALID
+
+
+def test_outside_the_budget_a_clean_failure_is_owed():
+    run = Run(platform=Platform(max_retries=1)).attempt(0).begin().steps(1, 7).killed().attempt(1).begin(5).steps(6, 7).killed()
+    assert judge(run.finish(succeeded=False), within_budget=False).outcome is Outcome.VALID
+    assert judge(resumed(), within_budget=False).outcome is Outcome.VALID
+    short = Run().attempt(0).begin().steps(1, 10).done(10).exit(0).finish()
+    assert judge(short, within_budget=False).outcome is Outcome.INVALID
+    endless = Run().attempt(0).begin().steps(1, 7).close("deadline")
+    assert judge(endless, within_budget=False).outcome is Outcome.INVALID
+
+
+def test_outside_the_budget_too_many_attempts_or_a_lost_checkpoint_are_broken():
+    run = Run(platform=Platform(max_retries=0)).attempt(0).begin().steps(1, 7).killed().attempt(1).begin(5).steps(6, 7).killed()
+    assert "had 2 attempts, and 1 were allowed" in judge(run.finish(succeeded=False), within_budget=False).reason
+    run = Run().attempt(0).begin().steps(1, 7).lose(5).exit(1, retried=False).finish(succeeded=False)
+    assert "held no committed checkpoint" in judge(run, within_budget=False).reason
+
+
+def test_a_cancelled_execution_owes_a_clean_end_without_another_attempt():
+    run = Run().attempt(0).begin().steps(1, 7).here(FaultRequested, injection="1-cancel-execution", fault="cancel-execution")
+    run.signal("SIGTERM", cause="cancel").save(7).exit(143, cause="cancel", retried=False)
+    assert judge(Run(events=[*run.events]).finish(succeeded=False), injections=CANCEL, within_budget=False).outcome is Outcome.VALID
+    again = judge(run.add(AttemptStarted, pid=1, attempt=1).finish(succeeded=False), injections=CANCEL)
+    assert (again.outcome, "attempt 1 began" in again.reason) == (Outcome.INVALID, True)
+    assert judge(uninterrupted(), injections=CANCEL).outcome is Outcome.UNKNOWN
