@@ -10,6 +10,8 @@
         golden.jsonl          the history of the uninterrupted run it was compared with
         undo.jsonl            undos owed and settled
         verdict.json          the judgement; its presence means that the run is over
+        summary.json          its row in the index
+        fidelity.json         what the target played and what it left out
         report.html           the same, to look at
         checkpoints.manifest  content ledger of the checkpoint directory at the end
         checkpoints/          the mounted directory; removed after a valid run unless it shall be kept
@@ -58,6 +60,8 @@ class RunDirectory:
         self.golden_path = path / "golden.jsonl"
         self.undo_path = path / "undo.jsonl"
         self.verdict_path = path / "verdict.json"
+        self.summary_path = path / "summary.json"
+        self.fidelity_path = path / "fidelity.json"
         self.report_path = path / "report.html"
         self.manifest_path = path / "checkpoints.manifest"
         self.replay_path = path / "replay.sh"
