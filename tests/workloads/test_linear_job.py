@@ -176,6 +176,12 @@ def test_keep_says_how_many(linear: Job) -> None:
     assert linear.directories() == ["step_00000010", "step_00000015", "step_00000020"]
 
 
+def test_the_newest_checkpoint_is_kept_whatever_keep_says(linear: Job) -> None:
+    linear.run(KEEP=0)
+
+    assert linear.directories() == ["step_00000020"]
+
+
 def flip_byte(directory: Path) -> None:
     data = bytearray((directory / "state.json").read_bytes())
     data[len(data) // 2] ^= 1
@@ -334,6 +340,18 @@ def test_a_save_that_fails_is_reported_and_tried_again_at_the_next_one(golden: G
     assert attempt.wait() == 0
     assert "Cannot save step 10: [Errno 2]" in attempt.log
     assert attempt.steps("save.end") == [5, 15, 20]
+    assert_ends_like(golden, linear)
+
+
+def test_a_removal_that_fails_is_reported_and_made_good_by_the_next_one(golden: Golden, linear: Job) -> None:
+    attempt = linear.start(armed="gc.begin:after step:after")
+    attempt.reach("gc.begin", step=15)
+    with Unmounted(linear):
+        attempt.reach("step", step=16)
+
+    assert attempt.wait() == 0
+    assert "Cannot remove old checkpoints: [Errno 2]" in attempt.log
+    assert linear.directories() == ["step_00000015", "step_00000020"]
     assert_ends_like(golden, linear)
 
 

@@ -37,7 +37,7 @@ class CheckpointDirectory:
     def __init__(self, path: Path, attempt: int, keep: int) -> None:
         self.path = path
         self.attempt = attempt
-        self.keep = keep
+        self.keep = max(1, keep)  # the newest is never old
 
     def take_ownership(self) -> None:
         """Fence off every older attempt, then remove what they left half written.
@@ -140,10 +140,16 @@ class CheckpointDirectory:
         self.replace_file("latest", self.directory_of(step).name.encode())
 
     def collect(self, step: int) -> None:
-        """Remove intact checkpoints older than the newest ``keep`` up to ``step``; a damaged one stays to be looked at."""
-        intact = [saved for saved in self.steps() if saved <= step and self.is_intact(saved)]
-        for saved in intact[self.keep :]:
-            remove(self.set_aside(saved))
+        """Remove intact checkpoints older than the newest ``keep`` up to ``step``; a damaged one stays to be looked at.
+
+        A failure is only reported: ``step`` is durable, and the next collection tries again.
+        """
+        try:
+            intact = [saved for saved in self.steps() if saved <= step and self.is_intact(saved)]
+            for saved in intact[self.keep :]:
+                remove(self.set_aside(saved))
+        except OSError as error:
+            print(f"Cannot remove old checkpoints: {error}.", flush=True)
 
     def set_aside(self, step: int) -> Path:
         """Rename a checkpoint away in one step, so that a removal cut short does not look like a checkpoint."""
