@@ -59,9 +59,10 @@ class ActiveGpuMaintenance(OneWay):
 class ActiveCpuMaintenance:
     """SIGTSTP, and SIGCONT after the move: the process lives.
 
-    Assumed: SIGTSTP stops a process that has no handler. In a container the first process has no default action for it and would run on.
+    A job without a handler is not stopped by it, here as in a container: the kernel discards the default stop of an orphaned process
+    group, which that of a session's first process is. Seen when it stopped itself, or got the signal and runs on.
     Not played: the 10 s of notice, the standstill during the move, and outbound connections that break; nothing follows about these.
-    Source: https://docs.cloud.google.com/run/docs/configuring/task-timeout; kill(2) for the first process of a process id namespace.
+    Source: https://docs.cloud.google.com/run/docs/configuring/task-timeout; POSIX.1-2017, System Interfaces 2.4.3 (SIGTSTP).
     """
 
     heal_after_s: float | None = MIGRATION_S
@@ -94,7 +95,7 @@ class ActiveCpuMaintenance:
         self._is_sent = self._is_sent or any(self._scene.is_signal(event, cause="fault", signal="SIGTSTP") for event in events)
         states = self._target.process_states(self._pids)
         runs_on = bool(self._pids) and all(states.get(pid) == "running" for pid in self._pids)
-        return f"{named(self._pids)} got SIGTSTP and runs on: handled or ignored" if self._looks_since_sent and runs_on else ""
+        return f"{named(self._pids)} got SIGTSTP and runs on" if self._looks_since_sent and runs_on else ""
 
     def heal(self) -> str:
         """See ``ActiveFault``."""

@@ -20,10 +20,10 @@ class ActiveStorageRule:
         self._scene, self._target = scene, scene.target
         if isinstance(fault, FailWrites):
             self._rule = StorageRule(error=fault.error, operations=fault.operations)
-            self._effect = f"failed with {fault.error}"
+            self._effect, self._act = f"failed with {fault.error}", f"fail with {fault.error}"
         else:
             self._rule = StorageRule(delay_s=fault.delay_s)
-            self._effect = f"held for {fault.delay_s:g} s"
+            self._effect, self._act = f"were held for {fault.delay_s:g} s", f"are held for {fault.delay_s:g} s"
         self.heal_after_s: float | None = None if self._rule.operations else fault.duration_s
 
     def undo(self) -> Undo:
@@ -36,12 +36,12 @@ class ActiveStorageRule:
             self._target.set_storage_rule(self._scene.victim.task, self._rule)
         except LookupError as error:
             raise self._scene.failed(error) from error
-        return f"writing operations are {self._effect}: {self._rule.operations or 'all'} of them"
+        return f"{self._rule.operations or 'all'} writing operations {self._act} from now on"
 
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
         hits = self._hits
-        return f"{hits} writing operations were {self._effect}" if hits else ""
+        return f"{hits} writing operations {self._effect}" if hits else ""
 
     def heal(self) -> str:
         """See ``ActiveFault``."""

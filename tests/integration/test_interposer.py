@@ -356,8 +356,15 @@ signal.pause()
     assert (output, process.returncode) == (f"got {int(number)}\n", 143)
 
 
-def test_a_stop_and_its_end_reach_the_job(stage: Stage) -> None:
-    process = stage.start_python('print(os.getpid(), flush=True); sys.stdin.readline(); print("ran on", flush=True)')
+def test_the_notice_of_a_move_and_its_end_reach_the_job(stage: Stage) -> None:
+    """The job stops itself: the kernel discards the default stop where the process group is orphaned, as under some test runners."""
+    code = """
+signal.signal(signal.SIGTSTP, lambda *_: os.kill(os.getpid(), signal.SIGSTOP))
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+print("ran on", flush=True)
+"""
+    process = stage.start_python(code)
     assert process.stdout is not None
     job = int(process.stdout.readline())
 
@@ -456,8 +463,47 @@ def test_hits_are_known_after_the_job_has_ended_and_a_rule_is_refused_then(stage
 
     assert stage.rules.hits() == 1
     assert not stage.control.exists()
-    with pytest.raises(LookupError, match="no supervisor answers"):
+    with pytest.raises(LookupError, match="the attempt has ended"):
         stage.rules.set(StorageRule(error="EIO"))
+    with pytest.raises(LookupError, match="the attempt has ended"):
+        stage.rules.clear()
+
+
+def test_a_supervisor_that_was_killed_has_ended(stage: Stage) -> None:
+    process = stage.start_python("print('ready', flush=True); signal.pause()")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.wait(PATIENCE_S)
+
+    with pytest.raises(LookupError, match="the attempt has ended"):
+        stage.rules.set(StorageRule(error="EIO"))
+
+
+def test_a_rule_taken_back_before_the_supervisor_listens_does_not_come_alive(stage: Stage) -> None:
+    stage.rules.clear()
+
+    assert stage.python('attempt("mkdir", lambda: os.mkdir(root + "/a"))', rule=StorageRule(error="EROFS")) == {"mkdir": "ok"}
+
+
+def test_a_rule_set_before_the_supervisor_listens_is_in_force_from_the_first_operation(stage: Stage) -> None:
+    stage.rules.set(StorageRule(error="EROFS"))
+
+    assert stage.python('attempt("mkdir", lambda: os.mkdir(root + "/a"))') == {"mkdir": "EROFS"}
+    assert stage.rules.hits() == 1
+
+
+def test_a_request_to_a_stopped_supervisor_is_met_when_it_goes_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.targets.local.storage_rules.CONTROL_TIMEOUT_S", 0.1)
+    process = stage.start_python('print("ready", flush=True); sys.stdin.readline(); attempt("mkdir", lambda: os.mkdir(root + "/a"))')
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGSTOP)
+    stage.rules.set(StorageRule(error="EROFS"))
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: Path(f"{stage.control}.hits").read_bytes() != b"")
+
+    assert process.communicate("go\n", timeout=PATIENCE_S)[0] == "mkdir EROFS\n"
 
 
 def test_a_new_rule_starts_to_count_again_and_a_cleared_one_keeps_its_count(stage: Stage) -> None:

@@ -3,7 +3,8 @@
 The command and all it starts, in any language and on any thread, hand their file-changing system calls to this process, which lets them
 go on, refuses them, or holds them, by the rule in force. A rule is set over a Unix socket, one JSON object a line:
 ``{"op": "set", "rule": {"error": "ENOSPC", "operations": 3, "delay_s": 0.0}}`` or ``{"op": "clear"}``; the reply is ``{"hits": n}`` or
-``{"problem": "..."}``. How many operations the rule has hit also stands in the file ``<socket>.hits``, where it outlives this process.
+``{"problem": "..."}``. How many operations the rule has hit also stands in the file ``<socket>.hits``, where it outlives this process. A
+request that comes before the socket is open is left in ``<socket>.request``.
 
 What the command can notice: it is not the first process of its session; set-user-id programs gain nothing (``no_new_privs``); io_uring
 is not there; a signal that arrives in the instant before a call is picked up interrupts it. What the caller must know: this process ends as
@@ -26,7 +27,7 @@ import socket
 import sys
 
 from harness.targets.local import seccomp
-from harness.targets.local.supervisor import Calls, Rule, Supervisor
+from harness.targets.local.supervisor import HITS_SUFFIX, LEFT_SUFFIX, Calls, Rule, Supervisor, rule_asked_for
 from harness.targets.local.syscalls import Architecture, this_architecture
 
 PASSED_ON = (
@@ -146,6 +147,15 @@ def supervise(command: list[str], *, door: socket.socket, hits_file: int, root: 
     return Supervisor(job, listener, calls=calls, door=door, signals=signals).run()
 
 
+def _rule_left(path: str, otherwise: Rule | None) -> Rule | None:
+    """What was asked for before we listened, else what the command line says."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return rule_asked_for(file.read())
+    except FileNotFoundError:
+        return otherwise
+
+
 def main(arguments: list[str]) -> None:
     """Read the command line, supervise, and end as the command did."""
     usage = "python -m harness.targets.local.interposer --control SOCKET --root DIR [--rule JSON] -- COMMAND ..."
@@ -162,9 +172,10 @@ def main(arguments: list[str]) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             door.bind(options.control)
             door.listen()
-            hits_file = os.open(f"{options.control}.hits", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            rule = _rule_left(f"{options.control}{LEFT_SUFFIX}", options.rule)
+            hits_file = os.open(f"{options.control}{HITS_SUFFIX}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:
-                status = supervise(command, door=door, hits_file=hits_file, root=options.root, rule=options.rule)
+                status = supervise(command, door=door, hits_file=hits_file, root=options.root, rule=rule)
             finally:
                 os.unlink(options.control)
     except OSError as error:

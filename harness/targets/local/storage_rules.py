@@ -13,10 +13,11 @@ from pathlib import Path
 import msgspec
 
 from harness.capabilities import StorageRule
+from harness.targets.local.supervisor import HITS_SUFFIX, LEFT_SUFFIX
 from harness.targets.local.syscalls import this_architecture
 
 CONTROL_TIMEOUT_S = 2.0
-"""A supervisor answers within a millisecond of being scheduled; one that is stopped along with its job never does."""
+"""A supervisor answers within a millisecond of being scheduled; one that is stopped along with its job answers when it goes on."""
 
 PROBE_TIMEOUT_S = 30.0
 """The probe starts two interpreters, 0.1 s on an idle machine."""
@@ -49,16 +50,21 @@ def interposed(command: Sequence[str], *, control: Path, root: Path, rule: Stora
 
 
 class StorageRules:
-    """The rules of one attempt, by the control path it was started with."""
+    """The rules of one attempt, by the control path it was started with.
+
+    A request to a supervisor that has not opened its socket yet is left where it looks when it has.
+    """
 
     def __init__(self, control: Path) -> None:
         self._control = control
+        self._hits_file = Path(f"{control}{HITS_SUFFIX}")
+        self._left_file = Path(f"{control}{LEFT_SUFFIX}")
 
     def set(self, rule: StorageRule) -> None:
         """Put a rule in force in place of the last one; counting starts again.
 
         Raises:
-            LookupError: When no supervisor listens, or it refuses the rule.
+            LookupError: When the attempt has ended, or the supervisor refuses the rule.
         """
         self._ask({"op": "set", "rule": msgspec.to_builtins(rule)})
 
@@ -66,28 +72,52 @@ class StorageRules:
         """Take the rule back; operations that it holds go on.
 
         Raises:
-            LookupError: When no supervisor listens: the attempt has ended, and its rule with it.
+            LookupError: When the attempt has ended, and its rule with it.
         """
         self._ask({"op": "clear"})
 
     def hits(self) -> int:
         """How many operations the rule in force, or the last one, has hit; known even when the attempt has ended since."""
         try:
-            return int(Path(f"{self._control}.hits").read_bytes() or b"0")
+            return int(self._hits_file.read_bytes() or b"0")
         except FileNotFoundError:
             return 0
 
     def _ask(self, request: dict[str, object]) -> None:
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.settimeout(CONTROL_TIMEOUT_S)
+        line = json.dumps(request).encode() + b"\n"
+        if self._deliver(line):
+            return
+        self._leave(line)
+        # Its socket opens first, then it takes what was left, then it starts to count: so what counts and does not listen has ended.
+        if self._deliver(line) or not self._hits_file.exists() or self._deliver(line):
+            return
+        raise LookupError(f"no supervisor listens at {self._control}: the attempt has ended")
+
+    def _deliver(self, line: bytes) -> bool:
+        """Hand a request over; False when nobody listens.
+
+        Raises:
+            LookupError: When it was refused.
+        """
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(CONTROL_TIMEOUT_S)
+            try:
                 connection.connect(str(self._control))
-                connection.sendall(json.dumps(request).encode() + b"\n")
-                reply = json.loads(connection.makefile("rb").readline() or b'{"problem": "hung up"}')
-        except OSError as error:
-            raise LookupError(f"no supervisor answers at {self._control}: {error}; the attempt has ended or is stopped") from error
-        if "problem" in reply:
-            raise LookupError(f"the supervisor at {self._control} refused {request}: {reply['problem']}")
+                connection.sendall(line)
+                reply = connection.makefile("rb").readline()
+            except TimeoutError:
+                return True  # it lies in the socket, and is met when the supervisor goes on
+            except OSError:
+                return False
+        problem = json.loads(reply).get("problem") if reply else "it hung up"
+        if problem:
+            raise LookupError(f"the supervisor at {self._control} refused {line.decode().strip()}: {problem}")
+        return True
+
+    def _leave(self, line: bytes) -> None:
+        unfinished = self._left_file.with_name(f"{self._left_file.name}.tmp")
+        unfinished.write_bytes(line)
+        unfinished.replace(self._left_file)
 
 
 @functools.cache

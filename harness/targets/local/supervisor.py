@@ -14,6 +14,9 @@ from harness.targets.local import seccomp
 from harness.targets.local.syscalls import ERROR_NUMBERS, EVERYTHING, REFUSED, Architecture
 from harness.targets.local.tracee import change_under
 
+HITS_SUFFIX, LEFT_SUFFIX = ".hits", ".request"
+"""Beside the socket: the count of what the rule has hit, and a request that came before the socket was open."""
+
 HITS_DIGITS = 20
 """Fixed width, so that a reader never sees half a number."""
 
@@ -168,18 +171,19 @@ class Supervisor:
 
     def _reply(self, line: bytes) -> dict[str, object]:
         try:
-            self._calls.set(_rule_asked_for(json.loads(line)))
+            self._calls.set(rule_asked_for(line))
         except (ValueError, TypeError, KeyError) as error:
             return {"problem": f"{type(error).__name__}: {error}"}
         return {"hits": self._calls.hits}
 
 
-def _rule_asked_for(request: Mapping[str, object]) -> Rule | None:
-    """The rule to put in force, None to take it back.
+def rule_asked_for(line: bytes) -> Rule | None:
+    """The rule that a request puts in force; None when it takes it back.
 
     Raises:
         ValueError, TypeError, KeyError: When it is no request of ours.
     """
+    request: Mapping[str, object] = json.loads(line)
     if request["op"] == "clear":
         return None
     rule = request["rule"]

@@ -31,7 +31,7 @@ def test_it_is_seen_when_an_operation_was_hit(make, target) -> None:
 
     assert fault.observe(()) == ""
     target.hits = 3
-    assert fault.observe(()) == "3 writing operations were failed with ENOSPC"
+    assert fault.observe(()) == "3 writing operations failed with ENOSPC"
 
 
 def test_it_is_healed_by_taking_the_rule_back(make, target) -> None:
