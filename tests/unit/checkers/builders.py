@@ -4,6 +4,7 @@ Time moves by itself, ``TICK_S`` an event. Digests and samples are pure function
 Storage follows the saves: what an attempt leaves behind is surveyed at its end, as the runner does.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -93,6 +94,10 @@ class Run:
         self.t_s = round(self.t_s + TICK_S, 6)
         self.events.append(kind(t_s=self.t_s, **fields))
         return self
+
+    def fork(self) -> "Run":
+        """The story so far, to be told on in another way."""
+        return deepcopy(self)
 
     def here(self, kind: type[Event], **fields: Any) -> "Run":
         """Record an event of the current attempt."""

@@ -147,7 +147,7 @@ def test_outside_the_budget_too_many_attempts_or_a_lost_checkpoint_are_broken():
 def test_a_cancelled_execution_owes_a_clean_end_without_another_attempt():
     run = Run().attempt(0).begin().steps(1, 7).here(FaultRequested, injection="1-cancel-execution", fault="cancel-execution")
     run.signal("SIGTERM", cause="cancel").save(7).exit(143, cause="cancel", retried=False)
-    assert judge(Run(events=[*run.events]).finish(succeeded=False), injections=CANCEL, within_budget=False).outcome is Outcome.VALID
+    assert judge(run.fork().finish(succeeded=False), injections=CANCEL, within_budget=False).outcome is Outcome.VALID
     again = judge(run.add(AttemptStarted, pid=1, attempt=1).finish(succeeded=False), injections=CANCEL)
     assert (again.outcome, "attempt 1 began" in again.reason) == (Outcome.INVALID, True)
     assert judge(uninterrupted(), injections=CANCEL).outcome is Outcome.UNKNOWN
