@@ -151,7 +151,7 @@ class ActiveCancel(OneWay):
             self._is_sent = self._is_sent or self._scene.is_signal(event, cause="cancel", signal="SIGTERM")
             self._end = self._end or self._scene.exit_for(event, ("cancel", "grace"))
             if isinstance(event, ExecutionFinished) and event.cancelled:
-                return f"the execution finished with {event.cancelled} tasks cancelled"
+                return f"the execution finished; tasks cancelled: {event.cancelled}"
         return self._end if self._is_sent else ""
 
 
@@ -200,5 +200,5 @@ class ActiveOverlap:
                 ended = self._target.end_abandoned(self._scene.victim)
             except LookupError as error:
                 raise self._scene.unhealed(error) from error
-            self._healed = f"{ended} processes of abandoned attempt {self._scene.victim.attempt} were ended"
+            self._healed = f"processes of abandoned attempt {self._scene.victim.attempt} that were ended: {ended}"
         return self._healed

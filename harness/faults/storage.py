@@ -41,7 +41,7 @@ class ActiveStorageRule:
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
         hits = self._hits
-        return f"{hits} writing operations {self._effect}" if hits else ""
+        return f"writing operations that {self._effect}: {hits}" if hits else ""
 
     def heal(self) -> str:
         """See ``ActiveFault``."""
@@ -49,7 +49,7 @@ class ActiveStorageRule:
             self._target.clear_storage_rule(self._scene.victim.task)
         except LookupError as error:
             raise self._scene.unhealed(error) from error
-        return f"the rule was taken back after it had hit {self._hits} operations"
+        return f"the rule was taken back; writing operations that {self._effect}: {self._hits}"
 
     @property
     def _hits(self) -> int:

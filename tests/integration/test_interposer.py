@@ -426,6 +426,22 @@ def test_the_job_directory_cannot_stand_in_front_of_the_standard_library(stage: 
     assert process.returncode == 5
 
 
+def test_the_supervisor_imports_only_the_standard_library(stage: Stage) -> None:
+    """It starts in front of every attempt; this is what keeps the start short."""
+    line = interposed(("true",), control=stage.control, root=stage.root)
+    done = subprocess.run((line[0], "-X", "importtime", *line[1:]), capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    imported = {entry.rpartition("|")[2].strip() for entry in done.stderr.splitlines()}
+
+    assert "harness.targets.local.supervisor" in imported
+    assert imported.isdisjoint({"msgspec", "psutil", "dataclasses", "harness.capabilities", "harness.targets.local.target"})
+
+
+def test_the_module_can_be_run_by_name(stage: Stage) -> None:
+    line = (sys.executable, "-P", "-m", "harness.targets.local.interposer", "--control", str(stage.control), "--root", str(stage.root))
+
+    assert subprocess.run((*line, "--", "sh", "-c", "exit 3"), timeout=PATIENCE_S, check=False).returncode == 3
+
+
 def test_no_privilege_is_needed() -> None:
     """As root, the supervisor becomes nobody first; without root it has none anyway."""
     with tempfile.TemporaryDirectory() as name:

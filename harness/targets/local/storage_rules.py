@@ -16,6 +16,8 @@ from harness.capabilities import StorageRule
 from harness.targets.local.supervisor import HITS_SUFFIX, LEFT_SUFFIX
 from harness.targets.local.syscalls import this_architecture
 
+SCRIPT = Path(__file__).with_name("interposer_script.py")
+
 CONTROL_TIMEOUT_S = 2.0
 """A supervisor answers within a millisecond of being scheduled; one that is stopped along with its job answers when it goes on."""
 
@@ -43,7 +45,7 @@ def interposed(command: Sequence[str], *, control: Path, root: Path, rule: Stora
         root: The directory whose changes meet the rules.
         rule: In force from the first system call on.
     """
-    program = [sys.executable, "-P", "-m", "harness.targets.local.interposer", "--control", str(control), "--root", str(root)]
+    program = [sys.executable, "-P", str(SCRIPT), "--control", str(control), "--root", str(root)]
     if rule is not None:
         program += ["--rule", json.dumps(msgspec.to_builtins(rule))]
     return (*program, "--", *command)

@@ -117,7 +117,7 @@ def test_a_cancel_is_seen_in_the_end_of_the_attempt_or_of_the_execution(make, ta
 
     again = make(CancelExecution())
     finished = ExecutionFinished(t_s=3.0, succeeded=0, failed=0, cancelled=2, retried=0)
-    assert again.observe([finished]) == "the execution finished with 2 tasks cancelled"
+    assert again.observe([finished]) == "the execution finished; tasks cancelled: 2"
 
 
 def test_an_execution_that_finished_otherwise_was_not_cancelled(make) -> None:
@@ -152,7 +152,7 @@ def test_an_overlap_owes_the_zombies_and_ends_them_once(make, target) -> None:
     assert fault.undo() == KillProcesses(processes=identify([os.getpid()]))
     fault.inject()
 
-    assert fault.heal() == fault.heal() == "1 processes of abandoned attempt 2 were ended"
+    assert fault.heal() == fault.heal() == "processes of abandoned attempt 2 that were ended: 1"
     assert target.asked.count(("end_abandoned", 2)) == 1
 
 

@@ -31,7 +31,7 @@ def test_it_is_seen_when_an_operation_was_hit(make, target) -> None:
 
     assert fault.observe(()) == ""
     target.hits = 3
-    assert fault.observe(()) == "3 writing operations failed with ENOSPC"
+    assert fault.observe(()) == "writing operations that failed with ENOSPC: 3"
 
 
 def test_it_is_healed_by_taking_the_rule_back(make, target) -> None:
@@ -39,7 +39,7 @@ def test_it_is_healed_by_taking_the_rule_back(make, target) -> None:
     fault.inject()
     target.hits = 2
 
-    assert fault.heal() == "the rule was taken back after it had hit 2 operations"
+    assert fault.heal() == "the rule was taken back; writing operations that were held for 0.5 s: 2"
     assert target.asked[-1] == ("clear_storage_rule", 1)
 
 
