@@ -98,6 +98,7 @@ class EventFile:
         return data
 
     def _count_rest(self, size: int) -> None:
+        self._splitter.take_partial()  # its newline is still to come and is counted then
         count = self._read_piece(size).count(b"\n")
         if count:
             self._lost["over the limit"] += count

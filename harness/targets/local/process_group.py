@@ -51,7 +51,6 @@ class ProcessGroup:
         self._marks = marks
         self._killed: set[int] = set()
         self._started: dict[int, float] = {}
-        subreaper.add_leader(self.pid)
         self.exit_descriptor = _open_exit_descriptor(self.pid)
         self._identify([self.pid])
 

@@ -93,7 +93,7 @@ class RunningExecution:
             self._resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
         subreaper.acquire()
         self._resources.callback(subreaper.release)
-        self._resources.callback(end_processes, launch.run_id, self._clock)
+        self._resources.callback(self._end_escaped)
         self.pending.append(
             ExecutionStarted(
                 t_s=self.t_s(),
@@ -197,12 +197,23 @@ class RunningExecution:
         """Kill what still carries the run id and free everything, whatever fails on the way."""
         self._resources.close()
 
+    def _end_escaped(self) -> None:
+        """What no attempt knew as its own, and everything when ``end_all`` failed; no look at all processes where none can be ours."""
+        if self.attempts or subreaper.may_have_orphans():
+            end_processes(self.launch.run_id, self._clock)
+        while self.attempts:
+            _, attempt = self.attempts.popitem()
+            subreaper.remove_leader(attempt.processes.pid)
+            subreaper.reap(attempt.processes.pid)
+            attempt.finish(self._clock.monotonic_s())
+
     def _start_attempts(self) -> None:
         for key in self.rules.take_starts(self._clock.monotonic_s()):
             rule = self.storage.rule_for(key.task)
             attempt = start_attempt(key, self.launch, sockets=self._sockets, selector=self._selector, rule=rule)
             self.storage.note(key.task, attempt.rules)
             self.attempts[key] = attempt
+            subreaper.add_leader(attempt.processes.pid)  # after it is ours to end, so that an interrupt in between loses nobody
             self.pending.append(AttemptStarted(t_s=self.t_s(), task=key.task, attempt=key.attempt, pid=attempt.processes.pid))
 
     def _start_attempts_or_explain(self) -> None:

@@ -1,0 +1,176 @@
+"""Tasks, attempts, retries, exit codes, variables."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidDocumentError, UnknownNameError, WorkloadMissingError
+from harness.history import AttemptExited, AttemptStarted, ExecutionFinished, ExecutionStarted, LogLine, TaskFinished
+from tests.contract.driver import Run, python
+
+
+def test_exit_0_is_success_and_is_not_tried_again(start):
+    run = start(("sh", "-c", "exit 0"), max_retries=3)
+
+    run.finish()
+
+    (exited,) = run.exits()
+    assert (exited.exit_code, exited.signal, exited.cause, exited.retried) == (0, None, "job", False)
+    assert run.of(TaskFinished)[0].succeeded
+    assert run.of(ExecutionFinished) == [run.seen[-2]]
+    assert run.lines("system") == ["Container called exit(0)."]
+
+
+def test_a_failure_is_tried_again_until_the_retries_are_used_up(start):
+    run = start(("sh", "-c", "exit 7"), max_retries=2)
+
+    run.finish()
+
+    assert [(exited.attempt, exited.exit_code, exited.retried) for exited in run.exits()] == [(0, 7, True), (1, 7, True), (2, 7, False)]
+    assert [(task.succeeded, task.attempts) for task in run.of(TaskFinished)] == [(False, 3)]
+    (finished,) = run.of(ExecutionFinished)
+    assert (finished.succeeded, finished.failed, finished.cancelled, finished.retried) == (0, 1, 0, 1)
+
+
+def test_a_later_success_ends_the_task(start):
+    run = start(("sh", "-c", "exit $(( CLOUD_RUN_TASK_ATTEMPT == 0 ? 143 : 0 ))"), max_retries=3)
+
+    run.finish()
+
+    assert [exited.exit_code for exited in run.exits()] == [143, 0]
+    assert run.of(TaskFinished)[0].succeeded
+
+
+def test_a_job_that_kills_itself_is_told_from_one_that_was_killed(start):
+    run = start(("sh", "-c", "kill -SEGV $$"))
+
+    run.finish()
+
+    (exited,) = run.exits()
+    assert (exited.exit_code, exited.signal, exited.cause) == (None, signal.SIGSEGV, "job")
+    assert run.lines("system") == [f"Container terminated on signal {signal.SIGSEGV.value}."]
+
+
+def test_the_next_attempt_starts_at_the_poll_after_the_one_that_told_the_end(start):
+    run = start(("sh", "-c", "exit 1"), max_retries=1)
+
+    run.until(AttemptExited)
+
+    assert len(run.of(AttemptStarted)) == 1
+    run.until(AttemptStarted, nth=2)
+
+
+def test_the_job_is_told_who_it_is(start):
+    run = start(("sh", "-c", "env; pwd"), tasks=2, max_retries=0, environment={"PATH": os.environ["PATH"], "OWN": "yes"})
+
+    run.finish()
+
+    environment = dict(
+        line.text.split("=", 1) for line in run.of(LogLine) if line.task == 1 and line.stream == "stdout" and "=" in line.text
+    )
+    (started,) = run.of(ExecutionStarted)
+    assert started.execution.startswith("contract-job-")
+    assert environment["CLOUD_RUN_JOB"] == "contract-job"
+    assert environment["CLOUD_RUN_EXECUTION"] == started.execution
+    assert environment["CLOUD_RUN_TASK_INDEX"] == "1"
+    assert environment["CLOUD_RUN_TASK_ATTEMPT"] == "0"
+    assert environment["CLOUD_RUN_TASK_COUNT"] == "2"
+    assert environment["HARNESS_RUN_ID"] == run.launch.run_id
+    assert environment["OWN"] == "yes"
+    assert "HARNESS_BARRIER" not in environment
+    assert "HARNESS_ARMED" not in environment
+    assert "PYTHONUNBUFFERED" not in environment
+
+
+def test_every_attempt_has_its_own_event_file_and_the_same_checkpoint_directory(start):
+    run = start(python("print(os.environ['HARNESS_EVENTS'], os.environ['CHECKPOINT_DIR']); sys.exit(1)"), max_retries=1)
+
+    run.finish()
+
+    (events_0, checkpoints_0), (events_1, checkpoints_1) = (line.split() for line in run.lines())
+    assert events_0 != events_1
+    assert checkpoints_0 == checkpoints_1
+    assert run.target.checkpoint_path(0).is_dir()
+
+
+def test_no_more_tasks_run_at_once_than_parallelism_allows(start):
+    run = start(python("emit('boot'); time.sleep(0.05)"), tasks=5, parallelism=2)
+
+    run.finish()
+
+    running, most = 0, 0
+    for event in run.seen:
+        running += isinstance(event, AttemptStarted) - isinstance(event, AttemptExited)
+        most = max(most, running)
+    assert most == 2
+    assert sorted(task.task for task in run.of(TaskFinished)) == [0, 1, 2, 3, 4]
+
+
+def test_one_failed_task_fails_the_execution_and_the_others_go_on(start):
+    run = start(("sh", "-c", "exit $CLOUD_RUN_TASK_INDEX"), tasks=2)
+
+    run.finish()
+
+    (finished,) = run.of(ExecutionFinished)
+    assert (finished.succeeded, finished.failed) == (1, 1)
+
+
+@pytest.mark.parametrize("command", [("no-such-program",), ("./no/such/program",), ("/",), (str(Path(__file__)),)])
+def test_a_missing_program_is_refused_before_anything_starts(target_name, tmp_path, command):
+    run = Run(target_name, tmp_path, command)
+
+    with pytest.raises(WorkloadMissingError) as caught:
+        run.start()
+
+    assert caught.value.program == command[0]
+    assert run.stop() == []
+
+
+def test_a_program_that_is_no_program_is_refused(target_name, tmp_path):
+    script = tmp_path / "job"
+    script.write_bytes(b"\x00\x01\x02 not a program")
+    script.chmod(0o755)
+
+    with pytest.raises(WorkloadMissingError):
+        Run(target_name, tmp_path / "run", (str(script),)).start()
+
+
+@pytest.mark.parametrize(("argument", "value"), [("\0", ""), ("exit 0", "\0")])
+def test_a_nul_character_is_refused(target_name, tmp_path, argument, value):
+    with pytest.raises(InvalidDocumentError):
+        Run(target_name, tmp_path, ("sh", "-c", argument), environment={"A": value}).start()
+
+
+def test_a_pattern_for_no_event_is_refused(target_name, tmp_path):
+    run = Run(target_name, tmp_path, ("sh", "-c", "exit 0"), log_patterns={"steps": "x"})
+
+    with pytest.raises(UnknownNameError):
+        run.start()
+
+
+def test_two_runs_in_one_process_do_not_touch_each_other(start):
+    first = start(("sh", "-c", "sleep 60"))
+    second = start(("sh", "-c", "sleep 60 & exit 0"))
+
+    second.finish()
+    second.stop()
+    (killed,) = first.target.signal(first.victim(), signal.SIGTERM, cause="fault")
+    first.finish()
+
+    assert killed == first.of(AttemptStarted)[0].pid
+    assert [(exited.signal, exited.cause) for exited in first.exits()] == [(signal.SIGTERM, "fault")]
+    assert [(exited.exit_code, exited.leftovers) for exited in second.exits()] == [(0, 1)]
+
+
+def test_children_that_are_not_of_the_run_keep_their_exit_status(start):
+    other = subprocess.Popen([sys.executable, "-S", "-c", "raise SystemExit(5)"])
+    run = start(("sh", "-c", "setsid sleep 60 & exit 0"))
+
+    run.finish()
+    run.stop()
+
+    assert other.wait() == 5

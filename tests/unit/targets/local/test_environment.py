@@ -1,0 +1,56 @@
+"""What an attempt is started with."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.capabilities import Launch
+from harness.targets.local.environment import environment_of, execution_name, marks_of
+from harness.targets.local.execution import AttemptKey
+
+
+def launch(**fields):
+    base = {
+        "run_id": "20260101-abc-XY12z",
+        "job": "train",
+        "command": ("true",),
+        "directory": Path("/"),
+        "environment": {"STEPS": "5"},
+        "checkpoint_dir": Path("/checkpoints"),
+        "logs_dir": Path("/logs"),
+    }
+    return Launch(**(base | fields))
+
+
+@pytest.mark.parametrize(
+    ("run_id", "name"), [("20260101-abc-XY12z", "train-xy12z"), ("7", "train-00007"), ("", "train-00000"), ("é-ab", "train-000ab")]
+)
+def test_the_execution_is_named_after_the_job_and_the_run(run_id, name):
+    assert execution_name(launch(run_id=run_id)) == name
+
+
+def test_the_platform_s_variables_stand_over_the_job_s():
+    environment = environment_of(launch(environment={"STEPS": "5", "CLOUD_RUN_TASK_INDEX": "9"}, tasks=4), AttemptKey(2, 1), None)
+
+    assert environment == {
+        "STEPS": "5",
+        "CLOUD_RUN_JOB": "train",
+        "CLOUD_RUN_EXECUTION": "train-xy12z",
+        "CLOUD_RUN_TASK_INDEX": "2",
+        "CLOUD_RUN_TASK_ATTEMPT": "1",
+        "CLOUD_RUN_TASK_COUNT": "4",
+        "CHECKPOINT_DIR": "/checkpoints",
+        "HARNESS_EVENTS": "/logs/events-task2-attempt1.jsonl",
+        "HARNESS_RUN_ID": "20260101-abc-XY12z",
+    }
+
+
+def test_the_barrier_is_named_only_where_there_is_one():
+    environment = environment_of(launch(armed=("step:after", "save.begin:before")), AttemptKey(0, 0), Path("/s/barrier"))
+
+    assert environment["HARNESS_BARRIER"] == "/s/barrier"
+    assert environment["HARNESS_ARMED"] == "step:after save.begin:before"
+
+
+def test_the_marks_tell_attempts_apart():
+    assert marks_of(launch(), AttemptKey(0, 1)) != marks_of(launch(), AttemptKey(1, 0))

@@ -1,0 +1,66 @@
+"""Whose a process is, from a table of processes."""
+
+import os
+
+import pytest
+
+from harness.targets.local.processes import ProcessRow, ProcessTable, find_processes, read_row, read_row_portably, read_table
+
+
+def row(pid, parent, session, state="running"):
+    return ProcessRow(pid=pid, parent=parent, session=session, state=state, started=0.0)
+
+
+@pytest.fixture
+def table():
+    ours = os.getsid(0)
+    return ProcessTable(
+        [
+            row(os.getpid(), 1, ours),
+            row(-10, os.getpid(), -10),  # a leader
+            row(-11, -10, -10),
+            row(-12, -11, -12),  # left the session
+            row(-13, os.getpid(), -12),  # its orphaned sibling
+            row(-14, os.getpid(), -10, "gone"),
+            row(-20, os.getpid(), -20),  # another attempt
+            row(-21, -20, ours),
+            row(-30, 1, ours),
+        ]
+    )
+
+
+def test_a_family_is_descendants_and_sessions(table):
+    assert table.family([-10]) == {-10, -11, -12, -13, -14}
+
+
+def test_our_own_session_makes_nobody_a_relative(table):
+    assert table.family([-20]) == {-20, -21}
+
+
+def test_a_process_that_is_not_there_has_no_family(table):
+    assert table.family([-99]) == set()
+
+
+def test_a_zombie_is_not_alive(table):
+    assert table.is_alive(-10)
+    assert not table.is_alive(-14)
+    assert not table.is_alive(-99)
+
+
+def test_both_ways_of_reading_agree_about_this_process():
+    direct, portable = read_row(os.getpid()), read_row_portably(os.getpid())
+
+    assert direct is not None
+    assert portable is not None
+    assert (direct.pid, direct.parent, direct.session, direct.state) == (os.getpid(), os.getppid(), os.getsid(0), "running")
+    assert (portable.pid, portable.parent, portable.session, portable.state) == (direct.pid, direct.parent, direct.session, direct.state)
+
+
+def test_this_process_is_in_the_table_and_never_its_own_prey(monkeypatch):
+    assert os.getpid() in read_table().rows
+    assert find_processes("no-such-run") == []
+
+
+def test_a_process_that_is_gone_has_no_row():
+    assert read_row(2**22 + 1) is None
+    assert read_row_portably(2**22 + 1) is None
