@@ -304,6 +304,24 @@ print("the thread is back", flush=True)
     assert (stage.root / "slow").is_dir()
 
 
+def test_an_operation_can_be_held_for_ever(stage: Stage) -> None:
+    process = stage.start_python('attempt("mkdir", lambda: os.mkdir(root + "/a"))', rule=StorageRule(delay_s=1e12))
+    wait_until(lambda: stage.rules.hits() == 1)
+    stage.rules.clear()
+
+    assert process.communicate(timeout=PATIENCE_S) == ("mkdir ok\n", "")
+
+
+def test_the_end_of_a_job_whose_socket_was_cleared_away_is_still_its_own(stage: Stage) -> None:
+    process = stage.start_python('print("ready", flush=True); sys.stdin.readline(); sys.exit(9)')
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    stage.control.unlink()
+    process.communicate("go\n", timeout=PATIENCE_S)
+
+    assert process.returncode == 9
+
+
 def test_a_signal_does_not_interrupt_a_held_operation_as_no_disk_would(stage: Stage) -> None:
     code = """
 signal.signal(signal.SIGUSR1, lambda *_: print("handled", flush=True))

@@ -44,8 +44,8 @@ PASSED_ON = (
 )
 """What someone may send to the first process of a job; the others tell of an event of this process itself."""
 
-EXIT_USAGE, EXIT_BROKEN, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 64, 70, 126, 127
-"""The first two as the command line of the harness, the others as every shell says it."""
+EXIT_BROKEN, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 70, 126, 127
+"""The first as the command line of the harness, the others as every shell says it."""
 
 
 def start_job(command: list[str], architecture: Architecture) -> tuple[int, int]:
@@ -141,7 +141,6 @@ def supervise(command: list[str], *, door: socket.socket, hits_file: int, root: 
     seccomp.adopt_orphans()
     signals = catch_signals()
     job, listener = start_job(command, architecture)
-    seccomp.wake_in_turns(listener)
     calls = Calls(listener, root=os.path.realpath(os.fsencode(root)), architecture=architecture, hits_file=hits_file)
     calls.set(rule)
     return Supervisor(job, listener, calls=calls, door=door, signals=signals).run()
@@ -154,6 +153,13 @@ def _rule_left(path: str, otherwise: Rule | None) -> Rule | None:
             return rule_asked_for(file.read())
     except FileNotFoundError:
         return otherwise
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return  # the caller has cleared away already
 
 
 def main(arguments: list[str]) -> None:
@@ -177,7 +183,7 @@ def main(arguments: list[str]) -> None:
             try:
                 status = supervise(command, door=door, hits_file=hits_file, root=options.root, rule=rule)
             finally:
-                os.unlink(options.control)
+                _remove(options.control)
     except OSError as error:
         parser.exit(EXIT_BROKEN, f"interposer: cannot supervise {command[0]!r} at {options.control}: {error}\n")
     end_as(status)

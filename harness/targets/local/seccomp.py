@@ -21,9 +21,7 @@ _WAIT_KILLABLE = 1 << 5
 """Linux 5.19: once its call is being answered, a thread wakes for a fatal signal only. Without it a SIGTERM would make ``mkdir`` or
 ``rename`` fail with EINTR, which no local storage does and few jobs expect."""
 
-_RECEIVE, _SEND, _SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082104
-_SYNC_WAKE_UP = 1
-"""Linux 6.6: wake supervisor and thread on one processor, as the two only ever run in turns."""
+_RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
@@ -128,14 +126,6 @@ def adopt_orphans() -> None:
 def leave_no_core() -> None:
     """Write no memory image of this process when a signal ends it."""
     control(_PR_SET_DUMPABLE, 0)
-
-
-def wake_in_turns(listener: int) -> None:
-    """Ask for the quick hand-over; a kernel that has none hands over as before."""
-    try:
-        fcntl.ioctl(listener, _SET_FLAGS, _SYNC_WAKE_UP)
-    except OSError:
-        return
 
 
 def receive(listener: int) -> Notification | None:

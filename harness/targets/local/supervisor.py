@@ -20,6 +20,9 @@ HITS_SUFFIX, LEFT_SUFFIX = ".hits", ".request"
 HITS_DIGITS = 20
 """Fixed width, so that a reader never sees half a number."""
 
+SLEEP_MS_MAX = 3_600_000
+"""Longer sleeps do not fit the system call; an hour's end costs one look."""
+
 LINE_SIZE_MAX = 4096
 """A request is some hundred bytes; a client that sends more without a line end is not one of ours."""
 
@@ -36,7 +39,7 @@ class Rule:
             raise ValueError(f"operations {operations!r} and delay_s {delay_s!r}: numbers >= 0")
         self.error, self.delay_s = ERROR_NUMBERS[error] if error else 0, delay_s
         self.kinds = REFUSED[error] if error else EVERYTHING
-        self.left = operations or -1
+        self.left = int(operations) or -1
 
 
 class Calls:
@@ -86,7 +89,7 @@ class Calls:
         """How long until a held call is due; None when none is held."""
         if not self._held:
             return None
-        return max(0, math.ceil((self._held[0][0] - self._clock.monotonic_s()) * 1000))
+        return max(0, min(SLEEP_MS_MAX, math.ceil((self._held[0][0] - self._clock.monotonic_s()) * 1000)))
 
     def _finish(self, notification_id: int, error: int) -> None:
         if error:
