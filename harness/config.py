@@ -131,7 +131,9 @@ def read_config(path: Path) -> dict[str, Scenario]:
     names = [scenario.name for scenario in found]
     for name in names:
         if names.count(name) > 1:
-            raise InvalidDocumentError(document=str(path), field="scenarios", problem=f"two scenarios are named {name!r}", advice="rename one")
+            raise InvalidDocumentError(
+                document=str(path), field="scenarios", problem=f"two scenarios are named {name!r}", advice="rename one"
+            )
     return dict(zip(names, found, strict=True))
 
 
@@ -156,14 +158,20 @@ def _standard(config: Config) -> list[Scenario]:
     """What any long job owes: to complete when left alone, and after a kill, a notice, and two kills in a row."""
     name = config.workload.name
     early, late = _moments(config)
-    kill_twice = (Injection(fault=Kill(), at=early, attempts=(0, 1)),) if not isinstance(early, AtStep) else (
-        Injection(fault=Kill(), at=early, name="first-kill"),
-        Injection(fault=Kill(), at=late, attempts=(1,), name="second-kill"),
+    kill_twice = (
+        (Injection(fault=Kill(), at=early, attempts=(0, 1)),)
+        if not isinstance(early, AtStep)
+        else (
+            Injection(fault=Kill(), at=early, name="first-kill"),
+            Injection(fault=Kill(), at=late, attempts=(1,), name="second-kill"),
+        )
     )
     return [
         _scenario(config, f"{name}-left-alone-completes", "the job itself must be right before it is hurt", (), attempts_max=1),
         _scenario(config, f"{name}-killed-without-notice-resumes", "a host error gives no grace", _at(Kill(), early), attempts_max=2),
-        _scenario(config, f"{name}-terminated-with-notice-resumes", "maintenance: SIGTERM, grace, SIGKILL", _at(Terminate(), late), attempts_max=2),
+        _scenario(
+            config, f"{name}-terminated-with-notice-resumes", "maintenance: SIGTERM, grace, SIGKILL", _at(Terminate(), late), attempts_max=2
+        ),
         _scenario(config, f"{name}-killed-again-while-it-recovers-resumes", "recovery is interrupted too", kill_twice, attempts_max=3),
     ]
 
@@ -229,7 +237,7 @@ def _declared(config: Config, table: ScenarioTable) -> Scenario:
     )
 
 
-TEMPLATE = '''\
+TEMPLATE = """\
 # A job of your own under chaos, without a line of Python and without touching it.
 # Run it with: harness run --config harness.toml
 
@@ -276,5 +284,5 @@ deadline_s = 300.0
 # why = "weekly maintenance, three weeks in a row"
 # injections = [{ fault = { type = "kill" }, at = { type = "at-step", step = 80 }, attempts = [0] }]
 # expects = [{ type = "completes" }, { type = "within-retries", attempts_max = 2 }]
-'''
+"""
 """What ``harness init`` writes."""

@@ -69,7 +69,9 @@ class CapabilityMissingError(UsageError):
     def __init__(self, *, scenario: str, target: str, needs: str, reason: str = "") -> None:
         self.scenario, self.target, self.needs, self.reason = scenario, target, needs, reason
         because = f" ({reason})" if reason else ""
-        super().__init__(f"scenario {scenario!r} needs {needs}, which target {target!r} does not offer{because}; choose another target or leave it out")
+        super().__init__(
+            f"scenario {scenario!r} needs {needs}, which target {target!r} does not offer{because}; choose another target or leave it out"
+        )
 
 
 class TargetUnavailableError(HarnessError):

@@ -1,7 +1,8 @@
 """Where the time went: a ledger of each task's wall time that adds up, recovery times, and advice on the checkpoint interval.
 
 The categories follow the goodput ledger of ml-goodput-measurement 0.2.3 (start-up, program start-up, checkpoint save and restore, wasted
-progress, infrastructure recovery). Unlike it, short steps are not filtered, the last step of a segment counts, and a resume that skips steps is seen.
+progress, infrastructure recovery). Unlike it, short steps are not filtered, the last step of a segment counts, and a resume that skips
+steps is seen.
 """
 
 import math
@@ -10,13 +11,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from harness.history import Booted, Done, FaultRequested, JobEvent, RestoreBegun, Restored, SaveBegun, SaveEnded, SigtermSeen, Started, StepDone
+from harness.history import (
+    Booted,
+    Done,
+    FaultRequested,
+    JobEvent,
+    RestoreBegun,
+    Restored,
+    SaveBegun,
+    SaveEnded,
+    SigtermSeen,
+    Started,
+    StepDone,
+)
 from harness.lineage import Attempt, Incarnation, Lineage
 
 Category = Literal["productive", "lost", "save", "provision", "start", "restore", "compile", "wind-down", "requeue"]
-"""``productive``: steps that were retained; ``lost``: steps that were not, and the unfinished one at a death; ``save``: the job stood still to
-save; ``provision``: attempt started, no process of the job spoke yet; ``start``: up to the choice of a checkpoint, or to training from scratch;
-``restore``: loading it; ``compile``: what the first step took more than the others; ``wind-down``: from the notice, or the last word, to
+"""``productive``: steps that were retained; ``lost``: steps that were not, and the unfinished one at a death; ``save``: the job stood
+still to save; ``provision``: attempt started, no process of the job spoke yet; ``start``: up to the choice of a checkpoint, or to training
+from scratch; ``restore``: loading it; ``compile``: what the first step took more than the others; ``wind-down``: from the notice, or the last word, to
 the exit; ``requeue``: between two attempts."""
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -115,7 +128,9 @@ def keep(lineage: Lineage, task: int) -> Ledger | None:
         begin_s = max(cursor_s, attempt.started_s)
         spans += _spans_of(attempt, begin_s, max(begin_s, attempt_end_s), _cuts(lineage, task))
         cursor_s = max(begin_s, attempt_end_s)
-    ledger = Ledger(task=task, begin_s=attempts[0].started_s, end_s=cursor_s, spans=tuple(spans), recoveries=(), save_s=_save_times(lineage, task))
+    ledger = Ledger(
+        task=task, begin_s=attempts[0].started_s, end_s=cursor_s, spans=tuple(spans), recoveries=(), save_s=_save_times(lineage, task)
+    )
     return replace(ledger, recoveries=tuple(_recoveries(lineage, ledger)))
 
 
@@ -194,7 +209,7 @@ def _category(event: JobEvent, *, saving: bool, restoring: bool, leaving: bool, 
 def _split_compile(spans: list[Span]) -> list[Span]:
     """Take out of a life's first step what it took longer than the median of the others."""
     steps = [index for index, span in enumerate(spans) if span.step >= 0]
-    if len(steps) < 3:  # noqa: PLR2004  two others at least, or there is no usual duration
+    if len(steps) < 3:
         return spans
     first = spans[steps[0]]
     usual_s = statistics.median(spans[index].seconds for index in steps[1:])
@@ -220,7 +235,9 @@ def _recoveries(lineage: Lineage, ledger: Ledger) -> Iterator[Recovery]:
         hit_s = [
             fault.t_s
             for fault in lineage.events
-            if isinstance(fault, FaultRequested) and (fault.task, fault.attempt) == (before.task, before.attempt) and before.began_s <= fault.t_s <= died_s
+            if isinstance(fault, FaultRequested)
+            and (fault.task, fault.attempt) == (before.task, before.attempt)
+            and before.began_s <= fault.t_s <= died_s
         ]
         fault_s = min(hit_s, default=died_s)
         executed = before.last_step(after.began_s)
@@ -283,7 +300,7 @@ class Advice:
 def advise(ledger: Ledger, *, mttis_s: Sequence[float] = (3600.0, 6 * 3600.0, 24 * 3600.0)) -> tuple[Advice, ...]:
     """Daly's interval for mean times to interruption of a platform; empty where no save or no step was measured.
 
-    The interruptions of a scenario are ours, so the mean time to interruption cannot be measured here: it is a parameter, and the rows say which.
+    The interruptions of a scenario are ours, so the mean time to interruption cannot be measured: it is a parameter, and the rows say which.
     """
     steps = [span.seconds for span in ledger.spans if span.step >= 0]
     if not ledger.save_s or not steps:

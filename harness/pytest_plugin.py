@@ -1,15 +1,15 @@
 """``pytest -m chaos``: one test id per scenario.
 
-A scenario runs inside the fixture ``chaos_run`` and the test only asserts, so pytest's own words fit: PASSED is a valid run, FAILED a broken
-promise of the job, ERROR a broken harness or a run that proved nothing, SKIPPED a target that is not here.
+A scenario runs inside the fixture ``chaos_run`` and the test only asserts, so pytest's own words fit: PASSED is a valid run, FAILED a
+broken promise of the job, ERROR a broken harness or a run that proved nothing, SKIPPED a target that is not here.
 
 Importing this module costs nothing: pytest does it at every start, so whatever is heavy is imported where it is used.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,10 +22,14 @@ MARKER = "chaos"
 RUNS: pytest.StashKey["list[Run]"] = pytest.StashKey()
 
 
-class ChaosRunner(Protocol):
-    """What the fixture ``chaos_runner`` gives: a scenario in, a judged run out."""
+ChaosRunner = Callable[["Scenario"], "Run"]
+"""What the fixture ``chaos_runner`` gives: a scenario in, a judged run out."""
 
-    def __call__(self, scenario: "Scenario") -> "Run": ...
+RecordProperty = Callable[[str, object], None]
+"""pytest's ``record_property``."""
+
+Opened = Callable[["RunDirectory"], None]
+"""Told of the run directory as soon as it exists."""
 
 
 class NothingProvedError(Exception):
@@ -68,14 +72,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if _is_asked_for(config):
         return
     named = [argument.split("::", 1)[1] for argument in config.args if "::" in argument]
-    left_out = [item for item in items if item.get_closest_marker(MARKER) and not any(item.nodeid.split("::", 1)[-1].startswith(name) for name in named)]
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker(MARKER) and not any(item.nodeid.split("::", 1)[-1].startswith(name) for name in named)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test of each scenario for a test that uses ``chaos_run``: those of its marker, ``@pytest.mark.chaos(A, B)``, or the catalogue's."""
+    """Make one test of each scenario where ``chaos_run`` is used: those of the marker, ``@pytest.mark.chaos(A, B)``, or the catalogue's."""
     if "chaos_scenario" not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker(MARKER)
@@ -86,7 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def chaos_runner(request: pytest.FixtureRequest, record_property: "RecordProperty") -> ChaosRunner:
+def chaos_runner(request: pytest.FixtureRequest, record_property: RecordProperty) -> ChaosRunner:
     """A function that runs a scenario on the chosen target and returns the judged run.
 
     Raises:
@@ -112,12 +120,6 @@ def chaos_runner(request: pytest.FixtureRequest, record_property: "RecordPropert
 def chaos_run(chaos_scenario: "Scenario", chaos_runner: ChaosRunner) -> "Run":
     """The judged run of one scenario; assert ``chaos_run.verdict.is_valid, chaos_run.explain()``."""
     return chaos_runner(chaos_scenario)
-
-
-class RecordProperty(Protocol):
-    """pytest's ``record_property``."""
-
-    def __call__(self, name: str, value: object) -> None: ...
 
 
 def _is_asked_for(config: pytest.Config) -> bool:
@@ -147,7 +149,7 @@ def _skip_or_fail_without_target(config: pytest.Config) -> None:
     pytest.skip(message)
 
 
-def _run(scenario: "Scenario", config: pytest.Config, opened: "Opened") -> "Run":
+def _run(scenario: "Scenario", config: pytest.Config, opened: Opened) -> "Run":
     from harness.clock import SystemClock
     from harness.report import write_run
     from harness.runner import Options, run_scenario
@@ -160,12 +162,6 @@ def _run(scenario: "Scenario", config: pytest.Config, opened: "Opened") -> "Run"
     run = run_scenario(scenario, target=lambda: create(str(config.getoption("--target")), clock), clock=clock, store=store, options=options)
     write_run(run.directory)
     return run
-
-
-class Opened(Protocol):
-    """Told of the run directory as soon as it exists."""
-
-    def __call__(self, directory: "RunDirectory") -> None: ...
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

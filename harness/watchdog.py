@@ -89,7 +89,9 @@ class Watchdog:
             quiet_s = watched.quiet_s(now_s)
             if quiet_s >= self._quiet_s:
                 ranks = _least_advanced(watched.ranks)
-                return HangCalled(t_s=now_s, task=task, attempt=attempt, ranks=ranks, quiet_s=quiet_s, detail=_describe(ranks, watched.ranks))
+                return HangCalled(
+                    t_s=now_s, task=task, attempt=attempt, ranks=ranks, quiet_s=quiet_s, detail=_describe(ranks, watched.ranks)
+                )
         return None
 
     def quiet_s(self, now_s: float) -> float:

@@ -58,7 +58,12 @@ EVERY_RETRY_SPENT = Scenario(
     why="guide A: three retries, one for maintenance and others for application faults",
     workload=COUNTER,
     injections=(Injection(fault=Maintenance(), at=AtMarker(event="step", nth=8), attempts=(0, 1, 2)),),
-    expects=(Completes(), ExitCodes(), ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0), WithinRetries(attempts_max=4)),
+    expects=(
+        Completes(),
+        ExitCodes(),
+        ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0),
+        WithinRetries(attempts_max=4),
+    ),
     tags=("guide-a",),
 )
 
@@ -89,7 +94,12 @@ TIMEOUT_REACHED = Scenario(
     workload=COUNTER,
     platform=Platform(timeout_s=0.7, max_retries=10),
     injections=(Injection(fault=ExpireTimeout(), at=AtStep(step=9)),),
-    expects=(Completes(), ExitCodes(), ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0), WithinRetries(attempts_max=11)),
+    expects=(
+        Completes(),
+        ExitCodes(),
+        ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0),
+        WithinRetries(attempts_max=11),
+    ),
     tags=("guide-a",),
 )
 

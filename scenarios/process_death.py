@@ -24,23 +24,61 @@ BETWEEN_SAVES = Scenario(
 )
 
 PHASES_OF_A_SAVE = (
-    _killed("sigkill-when-a-save-begins-resumes-from-the-previous-checkpoint", "case 1: killed mid-save", "save.begin", nth=2, tags=("case-1",)),
-    _killed("sigkill-while-files-are-written-leaves-no-step-that-is-picked", "case 12: an incomplete folder", "save.write", nth=4, tags=("case-12",)),
-    _killed("sigkill-before-the-commit-leaves-a-temporary-that-blocks-no-later-save", "case 9: stale temporary", "save.commit", nth=2, tags=("case-9",)),
-    _killed("sigkill-after-the-commit-but-before-its-acknowledgement-keeps-the-step", "case 13: durable first", "save.end", nth=2, when="before", tags=("case-13",)),
-    _killed("sigkill-during-garbage-collection-never-costs-the-last-good-step", "case 13: clean-up may delete the last good", "gc.begin", nth=2, tags=("case-13",)),
+    _killed(
+        "sigkill-when-a-save-begins-resumes-from-the-previous-checkpoint", "case 1: killed mid-save", "save.begin", nth=2, tags=("case-1",)
+    ),
+    _killed(
+        "sigkill-while-files-are-written-leaves-no-step-that-is-picked",
+        "case 12: an incomplete folder",
+        "save.write",
+        nth=4,
+        tags=("case-12",),
+    ),
+    _killed(
+        "sigkill-before-the-commit-leaves-a-temporary-that-blocks-no-later-save",
+        "case 9: stale temporary",
+        "save.commit",
+        nth=2,
+        tags=("case-9",),
+    ),
+    _killed(
+        "sigkill-after-the-commit-but-before-its-acknowledgement-keeps-the-step",
+        "case 13: durable first",
+        "save.end",
+        nth=2,
+        when="before",
+        tags=("case-13",),
+    ),
+    _killed(
+        "sigkill-during-garbage-collection-never-costs-the-last-good-step",
+        "case 13: clean-up may delete the last good",
+        "gc.begin",
+        nth=2,
+        tags=("case-13",),
+    ),
 )
 
 START_UP = _killed("sigkill-at-start-up-costs-nothing", "a preemption can come before the first step", "boot")
 FIRST_STEP = _killed("sigkill-at-the-first-step-starts-over-bit-exactly", "nothing durable yet: the same run again", "step", nth=1)
-LAST_STEP = _killed("sigkill-at-the-last-step-repeats-only-the-last-interval", "case 25: a boundary is where steps are skipped", "step", nth=40, tags=("case-25",))
-BEFORE_DONE = _killed("sigkill-after-the-last-save-leaves-nothing-to-train", "complete but for its exit: the retry must see it", "done", when="before")
+LAST_STEP = _killed(
+    "sigkill-at-the-last-step-repeats-only-the-last-interval",
+    "case 25: a boundary is where steps are skipped",
+    "step",
+    nth=40,
+    tags=("case-25",),
+)
+BEFORE_DONE = _killed(
+    "sigkill-after-the-last-save-leaves-nothing-to-train", "complete but for its exit: the retry must see it", "done", when="before"
+)
 
 EPOCH_BOUNDARY = Scenario(
     name="sigkill-at-an-epoch-boundary-skips-no-epoch-and-repeats-no-sample",
     why="case 25: a resume at the epoch boundary skipped an epoch and exited 0",
     workload=LINEAR,
-    injections=(Injection(fault=Kill(), at=AtMarker(event="save.end", nth=2)), Injection(fault=Kill(), at=AtMarker(event="save.end", nth=2), attempts=(1,), name="again")),
+    injections=(
+        Injection(fault=Kill(), at=AtMarker(event="save.end", nth=2)),
+        Injection(fault=Kill(), at=AtMarker(event="save.end", nth=2), attempts=(1,), name="again"),
+    ),
     expects=recovers(attempts_max=3),
     tags=("case-25",),
 )
@@ -92,9 +130,17 @@ def _terminated(name: str, why: str, at: AtMarker | AtStep | OnLog | AfterSecond
 
 NOTICE = (
     _terminated("sigterm-between-saves-saves-the-step-it-interrupted", "guide A: on SIGTERM the job saves and exits 143", AtStep(step=13)),
-    _terminated("sigterm-during-a-save-finishes-one-save-and-leaves", "a second save must not begin in the grace", AtMarker(event="save.begin", nth=2)),
+    _terminated(
+        "sigterm-during-a-save-finishes-one-save-and-leaves",
+        "a second save must not begin in the grace",
+        AtMarker(event="save.begin", nth=2),
+    ),
     _terminated("sigterm-during-garbage-collection-leaves-a-good-step", "the handler runs in any phase", AtMarker(event="gc.begin", nth=2)),
-    _terminated("sigterm-half-a-second-into-an-attempt-is-noticed-in-time", "seconds are the weakest trigger, and users' first", AfterSeconds(seconds=0.5)),
+    _terminated(
+        "sigterm-half-a-second-into-an-attempt-is-noticed-in-time",
+        "seconds are the weakest trigger, and users' first",
+        AfterSeconds(seconds=0.5),
+    ),
 )
 
 SIGTERM_WHILE_RESTORING = Scenario(

@@ -43,7 +43,11 @@ SCENARIOS = (
         why="case 34 in small: alive but silent; recovery is owed only when it lasts",
         workload=LINEAR_RANKS,
         injections=(Injection(fault=Pause(duration_s=1.0), at=AtStep(step=13), victim=Victim(rank=1)),),
-        expects=tuple(promise for promise in recovers(attempts_max=1) if promise.__struct_config__.tag in ("completes", "exactly-once-data", "within-retries", "no-hang")),
+        expects=tuple(
+            promise
+            for promise in recovers(attempts_max=1)
+            if promise.__struct_config__.tag in ("completes", "exactly-once-data", "within-retries", "no-hang")
+        ),
         tags=("case-34",),
     ),
 )

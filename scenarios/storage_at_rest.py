@@ -43,11 +43,43 @@ def _damaged(name: str, why: str, fault: Fault, tags: tuple[str, ...] = ()) -> S
 SCENARIOS = (
     _damaged("a-flipped-byte-is-noticed-and-the-older-checkpoint-is-used", "training-stack T4: atomicity is not integrity", FlipByte()),
     _damaged("a-truncated-file-is-noticed-and-the-older-checkpoint-is-used", "case 62: a truncated object", TruncateFile(), ("case-62",)),
-    _damaged("an-emptied-file-is-noticed-and-the-older-checkpoint-is-used", "case 14: a 0-byte checkpoint", TruncateFile(keep_fraction=0.0), ("case-14",)),
-    _damaged("a-deleted-data-file-is-noticed-and-the-older-checkpoint-is-used", "case 69: no such file for a committed step", DeletePath(), ("case-69",)),
-    _damaged("a-checkpoint-without-its-manifest-is-not-a-checkpoint", "case 2: copied without its commit file", DeletePath(path_class="metadata"), ("case-2",)),
-    _damaged("a-deleted-step-directory-falls-back-to-the-older-one", "training-stack T3, on plain directories", DeletePath(path_class="step")),
-    _damaged("an-empty-step-directory-is-never-the-latest", "training-stack T4: an empty directory became the latest step", AddEmptyStep(), ("case-12",)),
-    _damaged("a-stale-temporary-blocks-no-later-save", "case 9: a stale temporary made a step unsavable for ever", AddStaleTemporary(), ("case-9",)),
-    _damaged("a-damaged-pointer-to-the-latest-is-not-trusted", "case 13: the latest link may be ahead of the data", TruncateFile(path_class="pointer"), ("case-13",)),
+    _damaged(
+        "an-emptied-file-is-noticed-and-the-older-checkpoint-is-used",
+        "case 14: a 0-byte checkpoint",
+        TruncateFile(keep_fraction=0.0),
+        ("case-14",),
+    ),
+    _damaged(
+        "a-deleted-data-file-is-noticed-and-the-older-checkpoint-is-used",
+        "case 69: no such file for a committed step",
+        DeletePath(),
+        ("case-69",),
+    ),
+    _damaged(
+        "a-checkpoint-without-its-manifest-is-not-a-checkpoint",
+        "case 2: copied without its commit file",
+        DeletePath(path_class="metadata"),
+        ("case-2",),
+    ),
+    _damaged(
+        "a-deleted-step-directory-falls-back-to-the-older-one", "training-stack T3, on plain directories", DeletePath(path_class="step")
+    ),
+    _damaged(
+        "an-empty-step-directory-is-never-the-latest",
+        "training-stack T4: an empty directory became the latest step",
+        AddEmptyStep(),
+        ("case-12",),
+    ),
+    _damaged(
+        "a-stale-temporary-blocks-no-later-save",
+        "case 9: a stale temporary made a step unsavable for ever",
+        AddStaleTemporary(),
+        ("case-9",),
+    ),
+    _damaged(
+        "a-damaged-pointer-to-the-latest-is-not-trusted",
+        "case 13: the latest link may be ahead of the data",
+        TruncateFile(path_class="pointer"),
+        ("case-13",),
+    ),
 )

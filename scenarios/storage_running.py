@@ -33,9 +33,37 @@ def _during_a_save(name: str, why: str, fault: Fault, *, missed_max: int, tags: 
 
 
 SCENARIOS = (
-    _during_a_save("a-full-disk-costs-a-save-but-no-checkpoint-and-no-training", "cases 5, 14, 62: no space in a save", FailWrites(error="ENOSPC", duration_s=0.05), missed_max=1, tags=("case-5", "case-14", "case-62")),
-    _during_a_save("an-io-error-costs-a-save-but-no-checkpoint-and-no-training", "case 5: a save failure must surface", FailWrites(error="EIO", operations=1), missed_max=1, tags=("case-5",)),
-    _during_a_save("read-only-storage-for-a-moment-costs-a-save-but-no-training", "a volume remounted read-only after an error", FailWrites(error="EROFS", duration_s=0.05), missed_max=1),
-    _during_a_save("a-stale-handle-costs-a-save-but-no-checkpoint", "case 64: two mounts of one object give ESTALE", FailWrites(error="ESTALE", operations=1), missed_max=1, tags=("case-64",)),
-    _during_a_save("slow-storage-delays-saves-and-loses-none", "a throttled bucket: each operation takes longer", SlowWrites(delay_s=0.01, duration_s=0.5), missed_max=0),
+    _during_a_save(
+        "a-full-disk-costs-a-save-but-no-checkpoint-and-no-training",
+        "cases 5, 14, 62: no space in a save",
+        FailWrites(error="ENOSPC", duration_s=0.05),
+        missed_max=1,
+        tags=("case-5", "case-14", "case-62"),
+    ),
+    _during_a_save(
+        "an-io-error-costs-a-save-but-no-checkpoint-and-no-training",
+        "case 5: a save failure must surface",
+        FailWrites(error="EIO", operations=1),
+        missed_max=1,
+        tags=("case-5",),
+    ),
+    _during_a_save(
+        "read-only-storage-for-a-moment-costs-a-save-but-no-training",
+        "a volume remounted read-only after an error",
+        FailWrites(error="EROFS", duration_s=0.05),
+        missed_max=1,
+    ),
+    _during_a_save(
+        "a-stale-handle-costs-a-save-but-no-checkpoint",
+        "case 64: two mounts of one object give ESTALE",
+        FailWrites(error="ESTALE", operations=1),
+        missed_max=1,
+        tags=("case-64",),
+    ),
+    _during_a_save(
+        "slow-storage-delays-saves-and-loses-none",
+        "a throttled bucket: each operation takes longer",
+        SlowWrites(delay_s=0.01, duration_s=0.5),
+        missed_max=0,
+    ),
 )

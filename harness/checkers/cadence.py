@@ -23,13 +23,19 @@ def check(expectation: SavesAtCadence, evidence: Evidence) -> Finding:
             owed = _owed(life, expectation.every)
             absent = [step for step in owed if not _is_committed(step, life, evidence)]
             expected, missed = expected + len(owed), missed + len(absent)
-            place = f"task {task} attempt {life.attempt}" + (f" life {life.number}" if life.exit is None and life.ended_s is not None else "")
+            place = f"task {task} attempt {life.attempt}" + (
+                f" life {life.number}" if life.exit is None and life.ended_s is not None else ""
+            )
             ruling.facts.append(f"{place}: saves owed at {owed}, missing {absent}")
     ruling.measures = {"saves_expected": float(expected), "saves_missed": float(missed)}
     if missed > expectation.missed_max:
-        ruling.broken.append(f"{missed} of {expected} saves are missing, {expectation.missed_max} may be: {next(fact for fact in ruling.facts if not fact.endswith('[]'))}")
+        ruling.broken.append(
+            f"{missed} of {expected} saves are missing, {expectation.missed_max} may be: {next(fact for fact in ruling.facts if not fact.endswith('[]'))}"
+        )
     nothing = "" if expected and (tells or _has_surveys(evidence)) else "no save was owed by any life of the job that was recorded"
-    return ruling.conclude(CHECKER, f"{expected - missed} of {expected} saves were committed at every {expectation.every} steps", nothing=nothing)
+    return ruling.conclude(
+        CHECKER, f"{expected - missed} of {expected} saves were committed at every {expectation.every} steps", nothing=nothing
+    )
 
 
 def _owed(life: Incarnation, every: int) -> list[int]:
@@ -53,8 +59,14 @@ def _is_committed(step: int, life: Incarnation, evidence: Evidence) -> bool:
     if begun and evidence.scenario.workload.speaks_protocol:
         return False
     end_s = life.ended_s if life.ended_s is not None else float("inf")
-    seen = [event for event in evidence.events if isinstance(event, CheckpointsSeen) and event.task == life.task and life.began_s <= event.t_s <= end_s + 1.0]
-    return not evidence.scenario.workload.speaks_protocol and any(found.step == step and found.state == "committed" for event in seen for found in event.checkpoints)
+    seen = [
+        event
+        for event in evidence.events
+        if isinstance(event, CheckpointsSeen) and event.task == life.task and life.began_s <= event.t_s <= end_s + 1.0
+    ]
+    return not evidence.scenario.workload.speaks_protocol and any(
+        found.step == step and found.state == "committed" for event in seen for found in event.checkpoints
+    )
 
 
 def _has_surveys(evidence: Evidence) -> bool:

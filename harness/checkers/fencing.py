@@ -24,7 +24,11 @@ def check(_expectation: SingleWriter, evidence: Evidence) -> Finding:
     ruling.doubt_lost(evidence.lost("events"))
     ruling.measures = {"overlaps": float(overlaps)}
     nothing = "" if evidence.lineage.attempts else "no attempt was seen"
-    kept = f"{overlaps} overlaps of attempts, and no older attempt wrote beside a newer one" if overlaps else "no two attempts were ever alive at once"
+    kept = (
+        f"{overlaps} overlaps of attempts, and no older attempt wrote beside a newer one"
+        if overlaps
+        else "no two attempts were ever alive at once"
+    )
     return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
@@ -39,7 +43,9 @@ def _end_s(attempt: Attempt) -> float:
 def _judge(older: Attempt, newer: Attempt, evidence: Evidence, ruling: Ruling) -> None:
     workload = evidence.scenario.workload
     ended = f"{_end_s(older):.2f} s" if older.exit else "the end of the run"
-    ruling.facts.append(f"task {older.task}: attempts {older.number} and {newer.number} were both alive from {newer.started_s:.2f} s to {ended}")
+    ruling.facts.append(
+        f"task {older.task}: attempts {older.number} and {newer.number} were both alive from {newer.started_s:.2f} s to {ended}"
+    )
     took_over_s = _took_over_s(newer)
     if not (workload.speaks_protocol or workload.outside.logs.saved):
         ruling.doubts.append(f"attempts {older.number} and {newer.number} were alive at once, and the job says nothing of its saves")

@@ -32,14 +32,20 @@ def _judge(ledger: Ledger, expectation: Goodput, ruling: Ruling) -> None:
     totals = ", ".join(f"{category} {ledger.total(category):.2f} s" for category in CATEGORIES if ledger.total(category) > 0)
     ruling.facts.append(f"task {ledger.task}: {ledger.wall_s:.2f} s wall time: {totals}")
     if abs(ledger.unaccounted_s) > UNACCOUNTED_S_MAX:
-        ruling.doubts.append(f"the ledger of task {ledger.task} does not add up: {ledger.unaccounted_s:.3f} s of {ledger.wall_s:.3f} s are in no span")
+        ruling.doubts.append(
+            f"the ledger of task {ledger.task} does not add up: {ledger.unaccounted_s:.3f} s of {ledger.wall_s:.3f} s are in no span"
+        )
     if ledger.goodput < expectation.ratio_min:
-        ruling.broken.append(f"task {ledger.task}: {ledger.goodput:.1%} of the wall time was productive, {expectation.ratio_min:.1%} are promised")
+        ruling.broken.append(
+            f"task {ledger.task}: {ledger.goodput:.1%} of the wall time was productive, {expectation.ratio_min:.1%} are promised"
+        )
     for recovery in ledger.recoveries:
         parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in recovery.parts.items() if seconds > 0)
         ruling.facts.append(f"task {ledger.task} attempt {recovery.attempt}: recovered in {recovery.seconds:.2f} s ({parts})")
         if expectation.recovery_s_max is not None and recovery.seconds > expectation.recovery_s_max:
-            ruling.broken.append(f"recovery from the death of attempt {recovery.attempt} took {recovery.seconds:.2f} s, {expectation.recovery_s_max:g} s are promised")
+            ruling.broken.append(
+                f"recovery from the death of attempt {recovery.attempt} took {recovery.seconds:.2f} s, {expectation.recovery_s_max:g} s are promised"
+            )
 
 
 def _measures(ledger: Ledger) -> dict[str, float]:

@@ -36,7 +36,12 @@ class _Conduct:
         return None if self.exit_s is None else self.grace_s - (self.exit_s - self.signal_s)
 
     def __str__(self) -> str:
-        moments = [("seen", self.seen_s), ("save", self.begun.t_s if self.begun else None), ("durable", self.ended.t_s if self.ended else None), ("exit", self.exit_s)]
+        moments = [
+            ("seen", self.seen_s),
+            ("save", self.begun.t_s if self.begun else None),
+            ("durable", self.ended.t_s if self.ended else None),
+            ("exit", self.exit_s),
+        ]
         told = ", ".join(f"{name} +{moment - self.signal_s:.2f} s" for name, moment in moments if moment is not None)
         margin = "" if self.margin_s is None else f"; margin {self.margin_s:.2f} s of {self.grace_s:g} s"
         return f"task {self.attempt.task} attempt {self.attempt.number}: SIGTERM at {self.signal_s:.2f} s, {told or 'nothing after it'}{margin}"
@@ -58,7 +63,9 @@ def check(expectation: GraceConduct, evidence: Evidence) -> Finding:
 
 
 def _conduct(attempt: Attempt, evidence: Evidence) -> _Conduct | None:
-    notice = next((signal for signal in attempt.signals if signal.signal == "SIGTERM" and signal.cause in NOTICES and signal.rank < 0), None)
+    notice = next(
+        (signal for signal in attempt.signals if signal.signal == "SIGTERM" and signal.cause in NOTICES and signal.rank < 0), None
+    )
     if notice is None:
         return None
     events = [event for life in attempt.incarnations for event in life.events]
@@ -90,7 +97,9 @@ def _judge_exit(conduct: _Conduct, expectation: GraceConduct, ruling: Ruling) ->
     elif conduct.attempt.exit.signal == 9:
         ruling.facts.append(f"{name} was killed by something else within its grace")
     elif conduct.margin_s < expectation.margin_s_min:
-        ruling.broken.append(f"{name} left with {conduct.margin_s:.2f} s of its grace, {expectation.margin_s_min:g} s are promised: {conduct}")
+        ruling.broken.append(
+            f"{name} left with {conduct.margin_s:.2f} s of its grace, {expectation.margin_s_min:g} s are promised: {conduct}"
+        )
 
 
 def _judge_save(conduct: _Conduct, evidence: Evidence, ruling: Ruling) -> None:
@@ -105,8 +114,15 @@ def _judge_save(conduct: _Conduct, evidence: Evidence, ruling: Ruling) -> None:
     if not (workload.speaks_protocol or workload.outside.logs.step):
         ruling.doubts.append(f"{name} does not tell its steps, so nobody knows what it owed at SIGTERM")
     elif durable < conduct.last_step:
-        ruling.broken.append(f"{name} left with step {durable} durable although it had done step {conduct.last_step}: the final save is missing")
-    begun = [event for life in conduct.attempt.incarnations for event in life.events if isinstance(event, SaveBegun) and conduct.seen_s is not None and event.t_s > conduct.seen_s]
+        ruling.broken.append(
+            f"{name} left with step {durable} durable although it had done step {conduct.last_step}: the final save is missing"
+        )
+    begun = [
+        event
+        for life in conduct.attempt.incarnations
+        for event in life.events
+        if isinstance(event, SaveBegun) and conduct.seen_s is not None and event.t_s > conduct.seen_s
+    ]
     if len({save.step for save in begun}) > 1:
         steps = [save.step for save in begun]
         ruling.broken.append(f"{name} went on training after SIGTERM: it began saves of steps {steps} where one final save was owed")

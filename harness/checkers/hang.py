@@ -18,10 +18,14 @@ def check(expectation: NoHang, evidence: Evidence) -> Finding:
     again, quiet_s_max = _watch_again(evidence, expectation.quiet_s)
     for hang in [*called, *([again] if again and not called else [])]:
         ranks = ", ".join(map(str, hang.ranks))
-        ruling.broken.append(f"attempt {hang.attempt} of task {hang.task} hung: nothing for {hang.quiet_s:.1f} s at {hang.t_s:.2f} s; rank {ranks}: {hang.detail}")
+        ruling.broken.append(
+            f"attempt {hang.attempt} of task {hang.task} hung: nothing for {hang.quiet_s:.1f} s at {hang.t_s:.2f} s; rank {ranks}: {hang.detail}"
+        )
     ruling.measures = {"quiet_s_max": round(quiet_s_max, 3)}
     nothing = "" if spoken else "the job said nothing that could be watched: give it log patterns, or let it write events"
-    return ruling.conclude(CHECKER, f"no live attempt was silent for more than {quiet_s_max:.1f} s of {expectation.quiet_s:g} s", nothing=nothing)
+    return ruling.conclude(
+        CHECKER, f"no live attempt was silent for more than {quiet_s_max:.1f} s of {expectation.quiet_s:g} s", nothing=nothing
+    )
 
 
 def _watch_again(evidence: Evidence, quiet_s: float) -> tuple[HangCalled | None, float]:

@@ -24,7 +24,9 @@ def check(expectation: MakesProgress, evidence: Evidence) -> Finding:
         for attempt in attempts:
             before, after = _newest(attempt.started_s, task, evidence), _newest(_end_s(attempt), task, evidence)
             failed = attempt.exit is not None and attempt.exit.exit_code != 0 and attempt.exit.cause != "stop"
-            ruling.facts.append(f"task {task} attempt {attempt.number}: newest durable step {before} before, {after} after{'' if failed else ', not a failure'}")
+            ruling.facts.append(
+                f"task {task} attempt {attempt.number}: newest durable step {before} before, {after} after{'' if failed else ', not a failure'}"
+            )
             cycles = cycles + 1 if failed and after <= before else 0
             worst = max(worst, cycles)
         ruling.broken += _crash_loops(attempts, expectation.cycles_max, evidence)
@@ -57,7 +59,12 @@ def _crash_loops(attempts: Sequence[Attempt], cycles_max: int, evidence: Evidenc
     found: list[str] = []
     row: list[Attempt] = []
     for attempt in attempts:
-        is_own = attempt.exit is not None and attempt.exit.exit_code != 0 and attempt.exit.cause == "job" and (attempt.task, attempt.number) not in faulted
+        is_own = (
+            attempt.exit is not None
+            and attempt.exit.exit_code != 0
+            and attempt.exit.cause == "job"
+            and (attempt.task, attempt.number) not in faulted
+        )
         if not is_own:
             row = []
             continue

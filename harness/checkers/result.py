@@ -22,7 +22,9 @@ def check(_expectation: SameResult, evidence: Evidence) -> Finding:
     if not known.equal:
         return unknown(CHECKER, f"uninterrupted runs are not equal to each other, so equality proves nothing: {known.detail}")
     if not mine.sha256:
-        return invalid(CHECKER, f"the result {mine.path} is not there at the end; the uninterrupted run has one of {golden.size_bytes} bytes")
+        return invalid(
+            CHECKER, f"the result {mine.path} is not there at the end; the uninterrupted run has one of {golden.size_bytes} bytes"
+        )
     seen = f"{mine.size_bytes} bytes, sha256 {mine.sha256[:16]}"
     wanted = f"{golden.size_bytes} bytes, sha256 {golden.sha256[:16]}"
     if mine.sha256 != golden.sha256:

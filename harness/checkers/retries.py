@@ -56,7 +56,11 @@ def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
             ruling.doubts.append(f"task {task} has an attempt whose end was not seen")
     ruling.measures = {"attempts": float(attempts_max), "own_failures": float(own), "charged_preemptions": float(charged)}
     nothing = "" if evidence.lineage.attempts else "no attempt was seen"
-    return ruling.conclude(CHECKER, f"{attempts_max} attempts of at most {expectation.attempts_max}; {charged} injected deaths charged, {own} of the job's own", nothing=nothing)
+    return ruling.conclude(
+        CHECKER,
+        f"{attempts_max} attempts of at most {expectation.attempts_max}; {charged} injected deaths charged, {own} of the job's own",
+        nothing=nothing,
+    )
 
 
 def _deaths(attempts: tuple[Attempt, ...], evidence: Evidence) -> list[_Death]:
@@ -72,7 +76,11 @@ def _injections(attempt: Attempt, evidence: Evidence) -> tuple[str, ...]:
     """Injections that acted on an attempt before it ended and whose effect was seen."""
     seen = {(event.injection, event.attempt) for event in evidence.events if isinstance(event, FaultObserved)}
     end_s = attempt.exit.t_s if attempt.exit else float("inf")
-    acted = [event for event in evidence.events if isinstance(event, FaultRequested) and (event.task, event.attempt) == (attempt.task, attempt.number)]
+    acted = [
+        event
+        for event in evidence.events
+        if isinstance(event, FaultRequested) and (event.task, event.attempt) == (attempt.task, attempt.number)
+    ]
     return tuple(event.injection for event in acted if event.t_s <= end_s and (event.injection, event.attempt) in seen)
 
 

@@ -25,10 +25,17 @@ READ_BYTES = 65536
 class Display(Protocol):
     """Shows what a batch does."""
 
-    def began(self, scenario: str) -> None: ...
-    def progressed(self, message: Progressed) -> None: ...
-    def ended(self, message: Finished | Refused) -> None: ...
-    def ticked(self) -> None: ...
+    def began(self, scenario: str) -> None:
+        """A worker took it on."""
+
+    def progressed(self, message: Progressed) -> None:
+        """A worker says how far it is."""
+
+    def ended(self, message: Finished | Refused) -> None:
+        """It was judged, or refused."""
+
+    def ticked(self) -> None:
+        """Time has passed."""
 
 
 @dataclass
@@ -150,7 +157,9 @@ class Batch:
         self._workers.remove(worker)
         if worker.scenario and worker.scenario not in self._results:
             how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
-            self._end(Refused(scenario=worker.scenario, exit_code=70, message=f"the process that ran it {how}; `harness clean` ends what it left"))
+            self._end(
+                Refused(scenario=worker.scenario, exit_code=70, message=f"the process that ran it {how}; `harness clean` ends what it left")
+            )
             self._start_worker()
 
     def _interrupt(self) -> None:

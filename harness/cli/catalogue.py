@@ -17,7 +17,10 @@ class CatalogueMissingError(UsageError):
 
     def __init__(self, *, name: str, root: Path, reason: str) -> None:
         self.name, self.root, self.reason = name, root, reason
-        super().__init__(f"catalogue {name!r} cannot be loaded from {root}: {reason}; run in a directory that has one, or name it with --catalogue, or use --config")
+        super().__init__(
+            f"catalogue {name!r} cannot be loaded from {root}: {reason}; "
+            "run in a directory that has one, name it with --catalogue, or use --config"
+        )
 
 
 def load(*, catalogue: str, config: Path | None, root: Path) -> Mapping[str, Scenario]:
@@ -61,7 +64,9 @@ def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: b
     for tag in tags:
         if tag not in every_tag:
             raise UnknownNameError(kind="tag", name=tag, known=sorted(every_tag))
-    chosen = [scenario for scenario in known.values() if (not tags or set(tags) & set(scenario.tags)) and (slow or "slow" not in scenario.tags)]
+    chosen = [
+        scenario for scenario in known.values() if (not tags or set(tags) & set(scenario.tags)) and (slow or "slow" not in scenario.tags)
+    ]
     if not chosen:
         raise UsageError("nothing to run: every scenario that matches is slow; add --slow")
     return chosen

@@ -22,10 +22,10 @@ from harness.cli.doctor import diagnose
 from harness.cli.worker import Finished, Job, Refused
 from harness.clock import SystemClock
 from harness.config import CONFIG_NAME, TEMPLATE
-from harness.errors import BrokenHarnessError, HarnessError, TargetUnavailableError, UsageError
-from harness.report import summarize, write_index, write_run
+from harness.errors import BrokenHarnessError, TargetUnavailableError, UsageError
+from harness.report import write_index, write_run
 from harness.runner import check_run
-from harness.scenario import Scenario, encode, kind_of, name_of, read_scenario
+from harness.scenario import encode, kind_of, name_of, read_scenario
 from harness.scenario import schema as scenario_schema
 from harness.store import RunStore, open_run
 from harness.verdict import Outcome
@@ -72,9 +72,7 @@ def run_app(arguments: Sequence[str]) -> int:
 
 
 @app.command("list")
-def list_scenarios(
-    catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile = None, root: Root = Path(), as_json: Json = False
-) -> int:
+def list_scenarios(catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile = None, root: Root = Path(), as_json: Json = False) -> int:
     """Show the scenarios: what they do and what they promise."""
     known = load(catalogue=catalogue, config=config, root=root.resolve())
     if as_json:
@@ -85,7 +83,13 @@ def list_scenarios(
         faults = ", ".join(kind_of(injection.fault) for injection in scenario.injections) or "no fault"
         slow = " (slow)" if "slow" in scenario.tags else ""
         console.print(Text(scenario.name + slow, style="bold"), soft_wrap=True)
-        console.print(Text(f"    {scenario.workload.name}: {faults}; {', '.join(name_of(expectation) for expectation in scenario.expects)}", style="dim"), soft_wrap=True)
+        console.print(
+            Text(
+                f"    {scenario.workload.name}: {faults}; {', '.join(name_of(expectation) for expectation in scenario.expects)}",
+                style="dim",
+            ),
+            soft_wrap=True,
+        )
     console.print(f"{len(known)} scenarios", highlight=False)
     return 0
 
@@ -103,7 +107,9 @@ def run(
     runs_dir: RunsDir = Path("runs"),
     catalogue: Catalogue = DEFAULT_CATALOGUE,
     config: ConfigFile = None,
-    root: Annotated[Path | None, typer.Option("--root", help="What workloads' directories are relative to (default: here, or where the TOML file is).")] = None,
+    root: Annotated[
+        Path | None, typer.Option("--root", help="What workloads' directories are relative to (default: here, or where the TOML file is).")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Run scenarios and judge them."""
@@ -112,14 +118,15 @@ def run(
     chosen = choose(known, names or [], everything=everything or config is not None, slow=slow, tags=tags or [])
     _require_target(target)
     _require_writable(runs_dir)
-    work = [Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve())) for scenario in by_cost(chosen)]
+    work = [
+        Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve()))
+        for scenario in by_cost(chosen)
+    ]
     return _run_batch(work, jobs=jobs, runs_dir=runs_dir.resolve(), as_json=as_json)
 
 
 @app.command()
-def check(
-    run_directory: Annotated[Path, typer.Argument(help="A directory under the runs directory.")], as_json: Json = False
-) -> int:
+def check(run_directory: Annotated[Path, typer.Argument(help="A directory under the runs directory.")], as_json: Json = False) -> int:
     """Judge a run again from its history, without running anything; writes nothing."""
     judged = check_run(open_run(run_directory))
     if as_json:
@@ -133,7 +140,8 @@ def check(
 
 @app.command()
 def report(
-    run_directory: Annotated[Path | None, typer.Argument(help="A run; without it, every run and the index.")] = None, runs_dir: RunsDir = Path("runs")
+    run_directory: Annotated[Path | None, typer.Argument(help="A run; without it, every run and the index.")] = None,
+    runs_dir: RunsDir = Path("runs"),
 ) -> int:
     """Write the HTML report of a run again, or of every run with the index."""
     if run_directory is not None:
@@ -167,7 +175,12 @@ def replay(
     _require_target(target)
     _require_writable(runs_dir)
     job = Job(
-        scenario=scenario, target=target, seed=own_seed if seed is None else seed, keep=keep, root=str(root.resolve()), runs_dir=str(runs_dir.resolve())
+        scenario=scenario,
+        target=target,
+        seed=own_seed if seed is None else seed,
+        keep=keep,
+        root=str(root.resolve()),
+        runs_dir=str(runs_dir.resolve()),
     )
     return _run_batch([job], jobs=1, runs_dir=runs_dir.resolve(), as_json=as_json)
 
@@ -202,7 +215,12 @@ def schema() -> int:
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(help="A scenario.")], catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile = None, root: Root = Path()) -> int:
+def show(
+    name: Annotated[str, typer.Argument(help="A scenario.")],
+    catalogue: Catalogue = DEFAULT_CATALOGUE,
+    config: ConfigFile = None,
+    root: Root = Path(),
+) -> int:
     """Print a scenario as JSON: to read it, to change it, to run the changed file."""
     known = load(catalogue=catalogue, config=config, root=root.resolve())
     typer.echo(encode(choose(known, [name], everything=False, slow=True, tags=[])[0]).decode(), nl=False)
@@ -243,7 +261,9 @@ def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool)
 
 def _conclude(console: Console, results: Sequence[Finished | Refused], index: str) -> None:
     outcomes = [outcome_of(message) for message in results]
-    counted = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in ("valid", "invalid", "unknown", "error") if outcome in outcomes)
+    counted = ", ".join(
+        f"{outcomes.count(outcome)} {outcome}" for outcome in ("valid", "invalid", "unknown", "error") if outcome in outcomes
+    )
     console.print(f"{counted}\nreport: {index}", highlight=False, soft_wrap=True)
 
 
@@ -272,7 +292,9 @@ def _require_writable(runs_dir: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise UsageError(f"the runs directory {runs_dir} cannot be written: {error.strerror or error}; choose another with --runs-dir") from error
+        raise UsageError(
+            f"the runs directory {runs_dir} cannot be written: {error.strerror or error}; choose another with --runs-dir"
+        ) from error
 
 
 def _fail(message: str, exit_code: int) -> int:

@@ -1,6 +1,7 @@
 """What a person sees while scenarios run: a live table on a terminal, plain lines elsewhere."""
 
 from collections.abc import Mapping
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -28,7 +29,8 @@ def row(message: Finished | Refused) -> str:
         return f"{'error':8} {'':>6} {'':>5} {'':>4} {'':>8} {'':>7}  {message.scenario}"
     found = message.summary
     faults = f"{found.faults_landed}/{found.faults_declared}"
-    return f"{found.outcome:8} {faults:>6} {found.attempts:>5} {_number(found.lost_steps):>4} {_seconds(found.recovery_s):>8} {_seconds(found.margin_s):>7}  {found.scenario}"
+    figures = f"{_number(found.lost_steps):>4} {_seconds(found.recovery_s):>8} {_seconds(found.margin_s):>7}"
+    return f"{found.outcome:8} {faults:>6} {found.attempts:>5} {figures}  {found.scenario}"
 
 
 def outcome_of(message: Finished | Refused) -> str:
@@ -98,7 +100,7 @@ class LiveDisplay:
         self._began_s = clock.monotonic_s()
         self._live = Live(self._table(), console=console, refresh_per_second=8, transient=True)
 
-    def __enter__(self) -> "LiveDisplay":
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 

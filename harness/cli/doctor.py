@@ -31,7 +31,13 @@ def diagnose() -> list[Diagnosis]:
     found = [Diagnosis(name="python", is_available=(3, 11) <= sys.version_info[:2] <= (3, 13), detail=sys.version.split()[0])]
     for name in NAMES:
         here = availability(name)
-        found.append(Diagnosis(name=f"target {name}", is_available=here.is_available, detail=here.reason if here.is_available else f"{here.reason}; {here.advice}"))
+        found.append(
+            Diagnosis(
+                name=f"target {name}",
+                is_available=here.is_available,
+                detail=here.reason if here.is_available else f"{here.reason}; {here.advice}",
+            )
+        )
     found += [Diagnosis(name=name, is_available=not reason, detail=reason or "yes") for name, reason in missing_here()]
     for package, purpose, extra in PACKAGES:
         try:
@@ -39,4 +45,3 @@ def diagnose() -> list[Diagnosis]:
         except PackageNotFoundError:
             found.append(Diagnosis(name=package, is_available=False, detail=f"for {purpose}: pip install '{extra}'"))
     return found
-

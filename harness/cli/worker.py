@@ -102,9 +102,7 @@ def work(job: Job) -> Message:
     """Run one scenario to its end."""
     clock = SystemClock()
     opened: list[RunDirectory] = []
-    options = Options(
-        root=Path(job.root), seed=job.seed, keep=job.keep, progress=Narrator(job.scenario.name, clock), opened=opened.append
-    )
+    options = Options(root=Path(job.root), seed=job.seed, keep=job.keep, progress=Narrator(job.scenario.name, clock), opened=opened.append)
     store = RunStore(Path(job.runs_dir), clock)
     try:
         run = run_scenario(job.scenario, target=lambda: create(job.target, clock), clock=clock, store=store, options=options)

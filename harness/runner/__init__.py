@@ -67,8 +67,7 @@ class Run:
 def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clock, store: RunStore, options: Options) -> Run:
     """Run a scenario on a target and judge it.
 
-    Args:
-        target: Makes a target for one run; called again for each golden run.
+    ``target`` makes a target for one run; it is called again for each golden run.
 
     Raises:
         UsageError: Before anything was started.
@@ -115,9 +114,7 @@ def check_run(directory: RunDirectory) -> Run:
     return Run(scenario=scenario, directory=directory, history=history, verdict=judge(scenario, history, uninterrupted))
 
 
-def _stage(
-    directory: RunDirectory, run_id: str, target: Target, clock: Clock, options: Options, known: GoldenKnown | None
-) -> Stage:
+def _stage(directory: RunDirectory, run_id: str, target: Target, clock: Clock, options: Options, known: GoldenKnown | None) -> Stage:
     return Stage(
         directory=directory,
         run_id=run_id,

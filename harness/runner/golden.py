@@ -1,6 +1,6 @@
 """The uninterrupted run that others are compared with: made twice, compared with itself, kept by content of the workload.
 
-Two equal runs are no proof of determinism, but two different ones are proof of its absence: then bit-exactness is unknown, never a tolerance.
+Two equal runs are no proof of determinism, but two different ones prove its absence: then bit-exactness is unknown, never a tolerance.
 """
 
 import hashlib
@@ -33,7 +33,9 @@ def is_needed(expects: Sequence[Expectation]) -> bool:
     return any(isinstance(expectation, NEEDS_GOLDEN) for expectation in expects)
 
 
-def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden) -> tuple[GoldenKnown, RunDirectory]:
+def establish(
+    scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden
+) -> tuple[GoldenKnown, RunDirectory]:
     """Find or make the two uninterrupted runs of a scenario's workload.
 
     Whoever comes second, in this process or another, waits for the first and finds them made.
@@ -112,7 +114,11 @@ def _source_files(workload: Workload, root: Path) -> list[Path]:
     trees = named if workload.sources else [*named, directory]
     files: set[Path] = set()
     for tree in trees:
-        found = [tree] if tree.is_file() else sorted(path for path in tree.rglob("*") if path.suffix in CODE_SUFFIXES and _is_source(path, tree))
+        found = (
+            [tree]
+            if tree.is_file()
+            else sorted(path for path in tree.rglob("*") if path.suffix in CODE_SUFFIXES and _is_source(path, tree))
+        )
         files.update(found[:SOURCE_FILES_MAX])
     return sorted(files)
 

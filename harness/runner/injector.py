@@ -166,7 +166,11 @@ class Injector:
         heal_due_s = None if fault.heal_after_s is None else self.now_s() + fault.heal_after_s
         self._active.append(_Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault, heal_due_s=heal_due_s))
         kind = kind_of(injection.fault)
-        return [FaultRequested(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, fault=kind, rank=victim.rank, detail=detail)]
+        return [
+            FaultRequested(
+                t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, fault=kind, rank=victim.rank, detail=detail
+            )
+        ]
 
     def _observe(self, events: Sequence[Event]) -> list[Event]:
         """Look for effects; an effect that another injection waits for lets it act at once."""
@@ -201,7 +205,7 @@ class Injector:
 
 
 EFFECT_PATIENCE_S = 2.0
-"""A fault that is due to be healed but was not seen to act is left in force this much longer: healing it unseen would only make it unknown."""
+"""A fault due to be healed but not yet seen to act is left in force this much longer: healing it unseen would only make it unknown."""
 
 
 def _is_marker(event: JobEvent | LogLine, at: AtMarker) -> bool:

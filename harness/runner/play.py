@@ -1,7 +1,7 @@
 """One run, from an open directory to a closed history: the tick loop.
 
-In order: header; start; (poll, survey, inject, watch, release, record, wait) until the execution has finished, the deadline has passed, a hang was
-called or we were interrupted; heal; stop; last look at storage; close. Nothing is judged here.
+In order: header; start; (poll, survey, inject, watch, release, record, wait) until the execution has finished, the deadline has passed,
+a hang was called or we were interrupted; heal; stop; last look at storage; close. Nothing is judged here.
 """
 
 import subprocess
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 import harness
 from harness.capabilities import Target
@@ -79,6 +81,7 @@ def play(scenario: Scenario, stage: Stage) -> None:
     """
     stage.directory.write(stage.directory.scenario_path, encode(scenario))
     stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
+    stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))
     writer = HistoryWriter(stage.directory.history_path)
     try:
         _Performance(scenario, stage, writer).run()
@@ -204,7 +207,13 @@ class _Performance:
 def commit_of(root: Path) -> str:
     """The commit of the workloads' repository, with ``+`` when files differ from it; empty outside a repository."""
     try:
-        head = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, timeout=10)
+        head = subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=12"],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=10,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return head.stdout.strip() if head.returncode == 0 else ""

@@ -71,7 +71,9 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InvalidDocumentError(document=str(path), field="", problem=error.strerror or str(error), advice="name a readable file") from error
+        raise InvalidDocumentError(
+            document=str(path), field="", problem=error.strerror or str(error), advice="name a readable file"
+        ) from error
 
 
 def _refusal(error: msgspec.MsgspecError, document: str) -> InvalidDocumentError:

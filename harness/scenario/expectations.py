@@ -19,18 +19,23 @@ class Completes(msgspec.Struct, frozen=True, kw_only=True, tag="completes", tag_
 
 
 class ExitCodes(msgspec.Struct, frozen=True, kw_only=True, tag="exit-codes", tag_field="type", forbid_unknown_fields=True):
-    """Attempts end with the codes of the contract: ``after_sigterm`` where SIGTERM was sent and grace sufficed, 0 where the job was done, and
-    never 0 where it was not done."""
+    """Attempts end with the codes of the contract.
+
+    ``after_sigterm`` where SIGTERM was sent and grace sufficed, 0 where the job was done, and never 0 where it was not done.
+    """
+    """
 
     after_sigterm: tuple[int, ...] = (143,)
 
 
 class IntactCheckpoints(msgspec.Struct, frozen=True, kw_only=True, tag="intact-checkpoints", tag_field="type", forbid_unknown_fields=True):
-    """No torn or foreign state is loaded; the last good checkpoint is never lost; retention keeps a good one; no incomplete step is restored."""
+    """No torn or foreign state is loaded, the last good checkpoint is never lost, retention keeps one, no incomplete step is restored."""
 
 
-class ResumesFromNewestDurable(msgspec.Struct, frozen=True, kw_only=True, tag="resumes-from-newest-durable", tag_field="type", forbid_unknown_fields=True):
-    """Every attempt after the first restores the newest step that is durable and undamaged, repeats no more than ``lost_steps_max`` steps, skips none.
+class ResumesFromNewestDurable(
+    msgspec.Struct, frozen=True, kw_only=True, tag="resumes-from-newest-durable", tag_field="type", forbid_unknown_fields=True
+):
+    """Attempts after the first restore the newest durable, undamaged step, repeat no more than ``lost_steps_max`` steps and skip none.
 
     ``lost_steps_after_sigterm_max`` holds for attempts whose predecessor had its grace: there the final save is owed.
     """
@@ -41,7 +46,12 @@ class ResumesFromNewestDurable(msgspec.Struct, frozen=True, kw_only=True, tag="r
     def __post_init__(self) -> None:
         require(self.lost_steps_max >= 0, "lost_steps_max", self.lost_steps_max, "a number of steps >= 0")
         if self.lost_steps_after_sigterm_max is not None:
-            require(self.lost_steps_after_sigterm_max >= 0, "lost_steps_after_sigterm_max", self.lost_steps_after_sigterm_max, "a number of steps >= 0")
+            require(
+                self.lost_steps_after_sigterm_max >= 0,
+                "lost_steps_after_sigterm_max",
+                self.lost_steps_after_sigterm_max,
+                "a number of steps >= 0",
+            )
 
 
 class BitExactResume(msgspec.Struct, frozen=True, kw_only=True, tag="bit-exact-resume", tag_field="type", forbid_unknown_fields=True):
@@ -55,7 +65,7 @@ class ExactlyOnceData(msgspec.Struct, frozen=True, kw_only=True, tag="exactly-on
 
 
 class WithinRetries(msgspec.Struct, frozen=True, kw_only=True, tag="within-retries", tag_field="type", forbid_unknown_fields=True):
-    """No more than ``attempts_max`` attempts a task, and each retry is explained by an injected death or, with ``own_failures_max``, by the job's own."""
+    """No more than ``attempts_max`` attempts a task; each retry is explained by an injected death or by one of ``own_failures_max`` of the job's."""
 
     attempts_max: int
     own_failures_max: int = 0
@@ -66,7 +76,7 @@ class WithinRetries(msgspec.Struct, frozen=True, kw_only=True, tag="within-retri
 
 
 class GraceConduct(msgspec.Struct, frozen=True, kw_only=True, tag="grace-conduct", tag_field="type", forbid_unknown_fields=True):
-    """After SIGTERM: noticed, saved, durable, gone, with at least ``margin_s_min`` seconds of the grace left; no new periodic save begins."""
+    """After SIGTERM: noticed, saved, durable, gone, with ``margin_s_min`` seconds of the grace left or more; no new periodic save begins."""
 
     margin_s_min: float = 0.0
     saves: bool = True
@@ -124,7 +134,7 @@ class Goodput(msgspec.Struct, frozen=True, kw_only=True, tag="goodput", tag_fiel
 
 
 class SavesAtCadence(msgspec.Struct, frozen=True, kw_only=True, tag="saves-at-cadence", tag_field="type", forbid_unknown_fields=True):
-    """In every attempt each multiple of ``every`` that is executed is committed, after a resume too; up to ``missed_max`` saves may fail."""
+    """In every attempt each executed multiple of ``every`` is committed, after a resume too; up to ``missed_max`` saves may fail."""
 
     every: int
     missed_max: int = 0

@@ -76,7 +76,8 @@ class KillRayProcess(msgspec.Struct, frozen=True, kw_only=True, tag="kill-ray-pr
 # ---- storage at rest -------------------------------------------------------------------------------------------------
 
 PathClass = Literal["data", "metadata", "commit-marker", "pointer", "snapshot", "step"]
-"""What a path is to its layout: bulk data, description of it, mark of completeness, pointer to the newest, Ray Train's snapshot, a step as a whole."""
+"""What a path is to its layout: bulk data, description of it, mark of completeness, pointer to the newest, Ray Train's snapshot, or a
+whole step."""
 
 
 class FlipByte(msgspec.Struct, frozen=True, kw_only=True, tag="flip-byte", tag_field="type", forbid_unknown_fields=True):
@@ -106,7 +107,7 @@ class DeletePath(msgspec.Struct, frozen=True, kw_only=True, tag="delete-path", t
 
 
 class AddEmptyStep(msgspec.Struct, frozen=True, kw_only=True, tag="add-empty-step", tag_field="type", forbid_unknown_fields=True):
-    """An empty checkpoint directory of a later step appears under a final name, as a save killed between mkdir and its first file leaves it."""
+    """An empty directory of a later step appears under a final name, as a save killed between mkdir and its first file leaves it."""
 
     steps_ahead: int = 5
 

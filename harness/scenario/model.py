@@ -30,7 +30,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         task: Index of the task.
-        rank: ``all`` is the whole attempt with every process of it; ``coordinator`` is rank 0; a number is that rank's process alone.
+        rank: ``all`` is the whole attempt with all its processes; ``coordinator`` is rank 0; a number is that rank's process alone.
     """
 
     task: int = 0
@@ -57,7 +57,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         at: When, within an attempt.
         victim: To whom.
         attempts: In which attempts (from 0); not looked at where ``at`` is ``OnEffect``.
-        name: For ``OnEffect`` of another injection, and in reports; unique in the scenario. Without one it is the fault's kind and its place.
+        name: For ``OnEffect`` of another injection, and in reports; unique. Without one it is the fault's kind and its place.
     """
 
     fault: Fault
@@ -73,7 +73,12 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if isinstance(self.fault, OverlapAttempts | CancelExecution):
             require(self.victim.rank == "all", "victim.rank", self.victim.rank, "this fault hits whole attempts: all")
         if isinstance(self.fault, FlipByte | TruncateFile | DeletePath | AddEmptyStep | AddStaleTemporary):
-            require(isinstance(self.at, OnEffect), "at", type(self.at).__name__, "storage at rest is damaged on the effect of another injection (on-effect)")
+            require(
+                isinstance(self.at, OnEffect),
+                "at",
+                type(self.at).__name__,
+                "storage at rest is damaged on the effect of another injection (on-effect)",
+            )
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -86,7 +91,12 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require(len(set(names)) == len(names), "injections", names, "names of injections are unique")
         for index, injection in enumerate(self.injections):
             if isinstance(injection.at, OnEffect):
-                require(injection.at.of in names[:index], f"injections[{index}].at.of", injection.at.of, f"an earlier injection: {names[:index]}")
+                require(
+                    injection.at.of in names[:index],
+                    f"injections[{index}].at.of",
+                    injection.at.of,
+                    f"an earlier injection: {names[:index]}",
+                )
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,7 +125,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require(bool(SENTENCE.fullmatch(self.name)) and len(self.name) <= 120, "name", self.name, "a kebab-case sentence of at most 120 characters")
+        require(
+            bool(SENTENCE.fullmatch(self.name)) and len(self.name) <= 120,
+            "name",
+            self.name,
+            "a kebab-case sentence of at most 120 characters",
+        )
         require(bool(self.why.strip()), "why", self.why, "a sentence: what this proves, and where the promise is written")
         require(bool(self.expects), "expects", self.expects, "at least one expectation: a run that checks nothing proves nothing")
         require(len(self.injections) <= 16, "injections", len(self.injections), "at most 16: beyond that no reader follows a run")
@@ -124,10 +139,25 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require(len(set(kinds)) == len(kinds), "expects", sorted(kind.__name__ for kind in kinds), "each kind of expectation once")
         Schedule(injections=self.injections)
         for index, injection in enumerate(self.injections):
-            require(injection.victim.task < self.platform.tasks, f"injections[{index}].victim.task", injection.victim.task, "a task of the platform")
-            require(injection.victim.rank_number < self.workload.ranks, f"injections[{index}].victim.rank", injection.victim.rank, "a rank of the workload")
+            require(
+                injection.victim.task < self.platform.tasks,
+                f"injections[{index}].victim.task",
+                injection.victim.task,
+                "a task of the platform",
+            )
+            require(
+                injection.victim.rank_number < self.workload.ranks,
+                f"injections[{index}].victim.rank",
+                injection.victim.rank,
+                "a rank of the workload",
+            )
             top = max(injection.attempts)
-            require(top <= self.platform.max_retries, f"injections[{index}].attempts", top, f"there are at most {self.platform.max_retries + 1} attempts")
+            require(
+                top <= self.platform.max_retries,
+                f"injections[{index}].attempts",
+                top,
+                f"there are at most {self.platform.max_retries + 1} attempts",
+            )
 
     @property
     def schedule(self) -> Schedule:

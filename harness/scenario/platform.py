@@ -53,7 +53,8 @@ GRACE_PROFILES: tuple[GraceProfile, ...] = (
         signals="SIGTERM, then SIGKILL",
         budget_s=10.0,
         retry="attempt + 1, up to max_retries; a non-zero exit uses one",
-        source="https://docs.cloud.google.com/run/docs/tutorials (a long GPU job on Cloud Run jobs: about 10 s); GPU tasks are terminated, not migrated: https://docs.cloud.google.com/run/docs/configuring/task-timeout",
+        source="the guide for long GPU jobs on Cloud Run (about 10 s); GPU tasks are terminated, not migrated: "
+        "https://docs.cloud.google.com/run/docs/configuring/task-timeout",
         verified=True,
     ),
     GraceProfile(

@@ -9,7 +9,10 @@ from harness.scenario.rules import positive, require
 
 
 class AtStep(msgspec.Struct, frozen=True, kw_only=True, tag="at-step", tag_field="type", forbid_unknown_fields=True):
-    """When a rank has done step ``step`` in the attempt. Exact where the job keeps the barrier of the protocol, else as soon as it is seen."""
+    """When a rank has done step ``step`` in the attempt.
+
+    Exact where the job keeps the barrier of the protocol; else as soon as that step, or a later one, is seen.
+    """
 
     step: int
     rank: int = 0
@@ -31,7 +34,12 @@ class AtMarker(msgspec.Struct, frozen=True, kw_only=True, tag="at-marker", tag_f
     rank: int = 0
 
     def __post_init__(self) -> None:
-        require(bool(re.fullmatch(r"[a-z][a-z0-9_.-]*", self.event)), "event", self.event, "an event of the protocol or a marker, like save.begin")
+        require(
+            bool(re.fullmatch(r"[a-z][a-z0-9_.-]*", self.event)),
+            "event",
+            self.event,
+            "an event of the protocol or a marker, like save.begin",
+        )
         require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
         require(self.rank >= 0, "rank", self.rank, "ranks are counted from 0")
 
@@ -60,7 +68,7 @@ class AfterSeconds(msgspec.Struct, frozen=True, kw_only=True, tag="after-seconds
 
 
 class OnEffect(msgspec.Struct, frozen=True, kw_only=True, tag="on-effect", tag_field="type", forbid_unknown_fields=True):
-    """As soon as another injection's effect has been observed, before the platform's next move: so storage is damaged between two attempts."""
+    """As soon as another injection's effect was observed, before the platform's next move: so storage is damaged between two attempts."""
 
     of: str
 

@@ -8,13 +8,16 @@ import msgspec
 from harness.scenario.rules import positive, require
 
 Layout = Literal["text-file", "step-directories", "orbax", "ray-train", "files"]
-"""How the job lays out its checkpoints (``harness.checkpoints``): one text file a task, ``step_N/`` with a manifest, Orbax, Ray Train, or unknown files."""
+"""How the job lays out its checkpoints (``harness.checkpoints``): a text file a task, ``step_N/`` with a manifest, Orbax, Ray Train, or
+unknown files."""
 
 _STEP = re.compile(r"\(\?P<step>")
 
 
 class LogPatterns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Regular expressions that turn lines of a silent job's log into events; all but ``sigterm`` and ``done`` need a group ``(?P<step>...)``.
+    """Regular expressions that turn lines of a silent job's log into events.
+
+    All but ``sigterm`` and ``done`` need a group ``(?P<step>...)``.
 
     Attributes:
         step: A step was done.
@@ -95,7 +98,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     outside: Outside = Outside()
 
     def __post_init__(self) -> None:
-        require(bool(re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.name)), "name", self.name, "kebab-case, at most 63 characters, as a Cloud Run job")
+        require(
+            bool(re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.name)),
+            "name",
+            self.name,
+            "kebab-case, at most 63 characters, as a Cloud Run job",
+        )
         require(bool(self.command) and all(self.command), "command", self.command, "a program and its arguments, none of them empty")
         require(self.steps >= 0, "steps", self.steps, "a number >= 0")
         require(self.save_every >= 0, "save_every", self.save_every, "a number >= 0")
