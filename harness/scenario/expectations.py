@@ -23,7 +23,6 @@ class ExitCodes(msgspec.Struct, frozen=True, kw_only=True, tag="exit-codes", tag
 
     ``after_sigterm`` where SIGTERM was sent and grace sufficed, 0 where the job was done, and never 0 where it was not done.
     """
-    """
 
     after_sigterm: tuple[int, ...] = (143,)
 
@@ -65,7 +64,7 @@ class ExactlyOnceData(msgspec.Struct, frozen=True, kw_only=True, tag="exactly-on
 
 
 class WithinRetries(msgspec.Struct, frozen=True, kw_only=True, tag="within-retries", tag_field="type", forbid_unknown_fields=True):
-    """No more than ``attempts_max`` attempts a task; each retry is explained by an injected death or by one of ``own_failures_max`` of the job's."""
+    """No more than ``attempts_max`` attempts a task; each retry is explained by an injected death or as one of ``own_failures_max``."""
 
     attempts_max: int
     own_failures_max: int = 0
@@ -76,7 +75,7 @@ class WithinRetries(msgspec.Struct, frozen=True, kw_only=True, tag="within-retri
 
 
 class GraceConduct(msgspec.Struct, frozen=True, kw_only=True, tag="grace-conduct", tag_field="type", forbid_unknown_fields=True):
-    """After SIGTERM: noticed, saved, durable, gone, with ``margin_s_min`` seconds of the grace left or more; no new periodic save begins."""
+    """After SIGTERM: noticed, saved, durable, gone, with ``margin_s_min`` seconds of the grace left; no new periodic save begins."""
 
     margin_s_min: float = 0.0
     saves: bool = True
