@@ -129,26 +129,29 @@ class Run:
         self.here(AttemptExited, exit_code=code, signal=signal, cause=cause, retried=retried)
         return self.survey("attempt-end")
 
-    def killed(self, name: str = "1-kill") -> "Run":
-        """An injection kills the attempt: requested, observed, healed."""
-        self.here(FaultRequested, injection=name, fault="kill")
-        self.signal("SIGKILL")
-        self.exit(signal=9, cause="fault")
-        self.here(FaultObserved, injection=name, evidence="wait status: signal 9")
+    def request(self, name: str, fault: str) -> "Run":
+        """An injection acts."""
+        return self.here(FaultRequested, injection=name, fault=fault)
+
+    def observe(self, name: str, evidence: str = "seen") -> "Run":
+        """Its effect is seen."""
+        return self.here(FaultObserved, injection=name, evidence=evidence)
+
+    def heal(self, name: str) -> "Run":
+        """It is undone."""
         return self.here(FaultHealed, injection=name, evidence="nothing to undo")
 
-    def terminated(
-        self, code: int | None = 143, *, signal: int | None = None, name: str = "1-terminate", saves: int | None = None
-    ) -> "Run":
-        """An injection sends SIGTERM; the job notices, saves ``saves`` and leaves."""
-        self.here(FaultRequested, injection=name, fault="terminate")
-        self.signal("SIGTERM")
-        self.here(FaultObserved, injection=name, evidence="delivered")
-        self.here(SigtermSeen)
-        if saves is not None:
+    def killed(self, name: str = "1-kill") -> "Run":
+        """An injection kills the attempt: requested, observed, healed."""
+        self.request(name, "kill").signal("SIGKILL").exit(signal=9, cause="fault")
+        return self.observe(name, "wait status: signal 9").heal(name)
+
+    def terminated(self, code: int | None = 143, *, signal: int | None = None, name: str = "1-terminate", saves: int = 0) -> "Run":
+        """An injection sends SIGTERM; the job notices, saves the step ``saves`` and leaves."""
+        self.request(name, "terminate").signal("SIGTERM").observe(name).here(SigtermSeen)
+        if saves:
             self.save(saves)
-        self.exit(code if signal is None else None, signal=signal, cause="fault")
-        return self.here(FaultHealed, injection=name, evidence="nothing to undo")
+        return self.exit(code if signal is None else None, signal=signal, cause="fault").heal(name)
 
     # ---- the job ----
 
@@ -242,10 +245,7 @@ class Run:
 
     def damaged(self, name: str = "2-flip-byte", *, fault: str = "flip-byte") -> "Run":
         """What was just done to storage was an injection: requested, looked at, observed, healed."""
-        self.here(FaultRequested, injection=name, fault=fault)
-        self.survey("after-fault")
-        self.here(FaultObserved, injection=name, evidence="bytes differ")
-        return self.here(FaultHealed, injection=name, evidence="nothing to undo")
+        return self.request(name, fault).survey("after-fault").observe(name, "bytes differ").heal(name)
 
     def survey(self, occasion: Literal["save-end", "attempt-end", "after-fault", "end"], *, only_step: int | None = None) -> "Run":
         """Look at storage."""
