@@ -23,6 +23,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
+KNOWN_SHOWN_MAX = 5
+"""Names shown where none is close to what was asked for: enough to see their form, few enough for one message."""
+
+
 class HarnessError(Exception):
     """Anything of the harness that cannot go on."""
 
@@ -48,7 +52,8 @@ class UnknownNameError(UsageError, KeyError):
 
         self.kind, self.name, self.known = kind, name, tuple(known)
         close = difflib.get_close_matches(name, known, n=3)
-        advice = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(known)[:12]) or 'none'}"
+        shown = [*sorted(known)[:KNOWN_SHOWN_MAX], *([f"{len(known) - KNOWN_SHOWN_MAX} more"] if len(known) > KNOWN_SHOWN_MAX else [])]
+        advice = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(shown) or 'none'}"
         super().__init__(f"no {kind} is named {name!r}; {advice}")
 
     def __str__(self) -> str:

@@ -1,0 +1,218 @@
+"""The plugin from outside: inner test suites with good, wrong and impossible scenarios."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CONFTEST = '''
+import pytest
+from harness.scenario import Injection, Scenario, Workload
+from harness.scenario.expectations import Completes, WithinRetries
+from harness.scenario.faults import Kill
+from harness.scenario.triggers import AtStep
+
+def job(module, **environment):
+    return Workload(
+        name="job", command=("{python}", "-m", module), steps=10, save_every=5, layout="text-file", directory=ROOT, sources=("workloads/counter",),
+        environment={"STEPS": "10", "STEP_SECONDS": "0", "SAVE_EVERY": "5", **environment},
+    )
+
+def scenario(name, workload, step=3, expects=(Completes(), WithinRetries(attempts_max=2)), tags=()):
+    return Scenario(
+        name=name, why="a test", workload=workload, injections=(Injection(fault=Kill(), at=AtStep(step=step)),), expects=expects, tags=tags,
+    )
+
+GOOD = scenario("a-good-job-recovers", job("workloads.counter.train"))
+WRONG = scenario("a-job-that-may-not-be-retried-fails", job("workloads.counter.train"), expects=(WithinRetries(attempts_max=1),))
+NOT_LANDED = scenario("a-fault-that-never-comes-proves-nothing", job("workloads.counter.train"), step=99)
+MISSING = scenario("a-job-whose-program-is-missing-is-an-error", Workload(name="job", command=("no-such-program",)))
+
+@pytest.hookimpl
+def pytest_harness_scenarios():
+    return {found.name: found for found in CHOSEN}
+'''
+
+TEST = """
+import pytest
+
+@pytest.mark.chaos
+def test_scenario(chaos_run):
+    assert chaos_run.verdict.is_valid, chaos_run.explain()
+
+def test_plain():
+    pass
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyfile(test_inner=TEST)
+    pytester.makeini("[pytest]\njunit_family = xunit1\nfilterwarnings = error\naddopts = --strict-markers -p no:randomly\n")
+    return pytester
+
+
+def bring(pytester: pytest.Pytester, *chosen: str) -> None:
+    pytester.makeconftest(f"ROOT = {str(ROOT)!r}\n{CONFTEST}\nCHOSEN = [{', '.join(chosen)}]\n")
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess("-m", "chaos", *arguments)
+
+
+def test_a_plain_run_kills_nothing(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD")
+
+    result = suite.runpytest_subprocess()
+
+    result.assert_outcomes(passed=1, deselected=1)
+    assert not (suite.path / "runs").exists()
+
+
+def test_a_valid_run_passes_a_broken_promise_fails_and_a_broken_harness_is_an_error(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD", "WRONG", "MISSING")
+
+    result = run(suite)
+
+    result.assert_outcomes(passed=1, failed=1, errors=1, deselected=1)
+    result.stdout.fnmatch_lines(["*within-retries: task 0 took 2 attempts, 1 are promised*"])
+    result.stdout.fnmatch_lines(["*cannot find 'no-such-program'*"])
+
+
+def test_a_run_that_proved_nothing_is_an_error_and_never_a_pass(suite: pytest.Pytester) -> None:
+    bring(suite, "NOT_LANDED")
+
+    result = run(suite)
+
+    result.assert_outcomes(errors=1, deselected=1)
+    result.stdout.fnmatch_lines(["*NothingProvedError*unknown*"])
+
+
+def test_ids_are_the_scenarios_names_and_one_can_be_chosen_without_the_marker_expression(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD", "WRONG")
+
+    result = suite.runpytest_subprocess("test_inner.py::test_scenario[a-good-job-recovers]", "-v")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*test_scenario?a-good-job-recovers?*PASSED*"])
+
+
+def test_a_marker_with_scenarios_needs_no_catalogue(suite: pytest.Pytester) -> None:
+    suite.makeconftest(f"ROOT = {str(ROOT)!r}\n{CONFTEST.split('@pytest.hookimpl')[0]}")
+    suite.makepyfile(
+        test_inner="""
+        import pytest
+        from conftest import GOOD
+
+        @pytest.mark.chaos(GOOD)
+        def test_mine(chaos_run):
+            assert chaos_run.verdict.is_valid
+
+        @pytest.mark.chaos
+        def test_by_hand(chaos_runner):
+            assert chaos_runner(GOOD).verdict.is_valid
+        """
+    )
+
+    run(suite).assert_outcomes(passed=2)
+
+
+def test_without_a_catalogue_the_message_says_what_to_write(suite: pytest.Pytester) -> None:
+    result = run(suite)
+
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*no conftest.py implements pytest_harness_scenarios*"])
+
+
+def test_an_unknown_target_is_refused_by_name(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD")
+
+    result = run(suite, "--target", "moon")
+
+    result.assert_outcomes(errors=1, deselected=1)
+    result.stdout.fnmatch_lines(["*no target is named 'moon'*local*"])
+
+
+def test_a_missing_target_is_a_skip_and_with_require_an_error(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD")
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(
+        conftest.read_text()
+        + "\nimport harness.targets\n"
+        + "harness.targets.availability = lambda name: harness.targets.Availability(is_available=False, reason='not here', advice='go there')\n"
+    )
+
+    run(suite).assert_outcomes(skipped=1, deselected=1)
+    run(suite, "--require", "docker").assert_outcomes(skipped=1, deselected=1)
+    result = run(suite, "--require", "docker,local")
+
+    result.assert_outcomes(errors=1, deselected=1)
+    result.stdout.fnmatch_lines(["*'local' is not available: not here; go there*--require*"])
+
+
+def test_junit_has_what_is_needed_to_find_the_run_again_even_where_it_broke(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD", "MISSING")
+
+    run(suite, "--junitxml=out.xml", "--seed", "7")
+
+    cases = {case.get("name"): case for case in ElementTree.parse(suite.path / "out.xml").iter("testcase")}  # noqa: S314  our own file
+    for case in cases.values():
+        properties = {found.get("name"): found.get("value") for found in case.iter("property")}
+        assert properties["seed"] == "7"
+        assert properties["target"] == "local"
+        assert "scenario" in properties
+        assert Path(properties["run_directory"] or "").is_dir()
+    good = {found.get("name"): found.get("value") for found in cases["test_scenario[a-good-job-recovers]"].iter("property")}
+    assert good["verdict"] == "valid"
+
+
+def test_workers_of_xdist_share_runs_and_golden_runs_without_touching_each_other(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_inner="""
+        import msgspec, pytest
+        from conftest import GOOD
+        from harness.scenario.expectations import BitExactResume, Completes
+
+        SAME = [msgspec.structs.replace(GOOD, name=f"the-same-job-number-{n}", expects=(Completes(), BitExactResume())) for n in range(6)]
+
+        @pytest.mark.chaos(*SAME)
+        def test_same(chaos_run):
+            assert chaos_run.verdict.is_valid, chaos_run.explain()
+        """
+    )
+    bring(suite, "GOOD")
+
+    result = run(suite, "-n", "3")
+
+    result.assert_outcomes(passed=6)
+    golden = list((suite.path / "runs" / ".golden").glob("*/*/verdict.json"))
+    assert len(golden) == 2
+
+
+def test_runs_go_where_they_are_told_and_checkpoints_stay_when_asked(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD")
+
+    run(suite, "--runs-dir", "elsewhere", "--keep").assert_outcomes(passed=1, deselected=1)
+
+    (directory,) = (suite.path / "elsewhere" / "a-good-job-recovers").iterdir()
+    assert (directory / "checkpoints" / "job-task-0-checkpoint.txt").read_text() == "10"
+    assert (directory / "report.html").exists()
+    assert (suite.path / "elsewhere" / "index.html").exists()
+
+
+def test_loading_the_plugin_imports_nothing_heavy(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_inner="""
+        import sys
+
+        def test_light():
+            heavy = {"msgspec", "jinja2", "typer", "rich", "psutil", "jax", "ray", "hypothesis", "kubernetes", "harness.runner", "harness.scenario"}
+            assert not heavy & set(sys.modules)
+        """
+    )
+
+    suite.runpytest_subprocess("-p", "no:hypothesispytest").assert_outcomes(passed=1)
