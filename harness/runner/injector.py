@@ -111,7 +111,7 @@ class Injector:
 
     def heal_all(self) -> tuple[list[Event], list[HealError]]:
         """Undo everything that still acts, in reverse order; one failure does not keep the others from being undone."""
-        recorded: list[Event] = []
+        recorded: list[Event] = [seen for active in self._active if (seen := self._look(active, ())) is not None]
         failures: list[HealError] = []
         while self._active:
             active = self._active.pop()
@@ -175,12 +175,10 @@ class Injector:
     def _observe(self, events: Sequence[Event]) -> list[Event]:
         """Look for effects; an effect that another injection waits for lets it act at once."""
         recorded: list[Event] = []
-        for active in [active for active in self._active if not active.is_observed]:
-            evidence = active.fault.observe(events)
-            if not evidence:
+        for active in list(self._active):
+            seen = self._look(active, events)
+            if seen is None:
                 continue
-            active.is_observed = True
-            seen = FaultObserved(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
             recorded.append(seen)
             for pending in [pending for pending in self._pending if self._matches(pending, seen)]:
                 recorded.extend(self._act(pending, attempt=pending.attempt))
@@ -188,11 +186,21 @@ class Injector:
             recorded.extend(self._observe(()))
         return recorded
 
+    def _look(self, active: _Active, events: Sequence[Event]) -> FaultObserved | None:
+        """Ask a fault for evidence of its effect, until it has given some."""
+        if active.is_observed:
+            return None
+        evidence = active.fault.observe(events)
+        if not evidence:
+            return None
+        active.is_observed = True
+        return FaultObserved(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
+
     def _heal_due(self) -> list[Event]:
         due = [active for active in self._active if active.heal_due_s is not None and self.now_s() >= active.heal_due_s]
         recorded: list[Event] = []
         for active in due:
-            if not active.is_observed and active.fault.observe(()) == "" and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
+            if not active.is_observed and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
                 continue
             self._active.remove(active)
             recorded.append(self._heal(active))

@@ -13,6 +13,7 @@ from harness.scenario.faults import (
     DeletePath,
     Fault,
     FlipByte,
+    KillRayProcess,
     OverlapAttempts,
     TruncateFile,
 )
@@ -70,6 +71,8 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         require(bool(self.attempts), "attempts", self.attempts, "at least one attempt")
         require(all(attempt >= 0 for attempt in self.attempts), "attempts", self.attempts, "attempts are counted from 0")
         require(len(set(self.attempts)) == len(self.attempts), "attempts", self.attempts, "each attempt once")
+        if isinstance(self.fault, KillRayProcess) and self.fault.component == "worker":
+            require(self.victim.rank != "all", "victim.rank", self.victim.rank, "a train worker is one rank: name it")
         if isinstance(self.fault, OverlapAttempts | CancelExecution):
             require(self.victim.rank == "all", "victim.rank", self.victim.rank, "this fault hits whole attempts: all")
         if isinstance(self.fault, FlipByte | TruncateFile | DeletePath | AddEmptyStep | AddStaleTemporary):
