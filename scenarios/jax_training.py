@@ -12,7 +12,7 @@ from harness.scenario.expectations import (
     ResumesFromNewestDurable,
     WithinRetries,
 )
-from harness.scenario.faults import AddEmptyStep, FailWrites, FlipByte, Kill, Maintenance
+from harness.scenario.faults import AddEmptyStep, FailWrites, FlipByte, Kill, Maintenance, TearRename
 from harness.scenario.triggers import AtMarker, AtStep, OnEffect
 from scenarios.jobs import JAX_GPU, JAX_GPU_RANKS
 from scenarios.promises import recovers
@@ -68,6 +68,18 @@ SCENARIOS = (
         expects=FALLS_BACK,
         deadline_s=DEADLINE_S,
         tags=("jax",),
+    ),
+    Scenario(
+        name="jax-a-rename-torn-by-a-mounted-bucket-is-not-restored",
+        why="case 3, kill-points F6: Orbax takes a mount for a local path and renames; the torn step was chosen and the good one deleted",
+        workload=JAX_GPU,
+        injections=(
+            Injection(fault=Kill(), at=AtStep(step=13), name="kill"),
+            Injection(fault=TearRename(), at=OnEffect(of="kill")),
+        ),
+        expects=FALLS_BACK,
+        deadline_s=DEADLINE_S,
+        tags=("case-3", "jax"),
     ),
     Scenario(
         name="jax-an-empty-step-directory-that-orbax-calls-the-latest-is-not-restored",

@@ -11,7 +11,7 @@ from harness.scenario.expectations import (
     SavesAtCadence,
     WithinRetries,
 )
-from harness.scenario.faults import AddEmptyStep, AddStaleTemporary, DeletePath, FlipByte, TruncateFile
+from harness.scenario.faults import AddEmptyStep, AddStaleTemporary, DeletePath, FlipByte, TearRename, TruncateFile
 from harness.scenario.faults import Kill as KillProcess
 from harness.scenario.triggers import AtStep, OnEffect
 from scenarios.jobs import LINEAR
@@ -41,6 +41,12 @@ def _damaged(name: str, why: str, fault: Fault, tags: tuple[str, ...] = ()) -> S
 
 
 SCENARIOS = (
+    _damaged(
+        "a-rename-that-stopped-half-way-is-not-a-checkpoint",
+        "case 3: a mounted bucket renames directories object by object",
+        TearRename(),
+        ("case-3",),
+    ),
     _damaged("a-flipped-byte-is-noticed-and-the-older-checkpoint-is-used", "training-stack T4: atomicity is not integrity", FlipByte()),
     _damaged("a-truncated-file-is-noticed-and-the-older-checkpoint-is-used", "case 62: a truncated object", TruncateFile(), ("case-62",)),
     _damaged(

@@ -17,7 +17,16 @@ from harness.capabilities import (
     Timeoutable,
 )
 from harness.faults.active import ActiveFault, Scene
-from harness.faults.damage import ActiveAddition, ActiveDamage, add_empty_step, add_stale_temporary, delete_path, flip_byte, truncate_file
+from harness.faults.damage import (
+    ActiveAddition,
+    ActiveDamage,
+    add_empty_step,
+    add_stale_temporary,
+    delete_path,
+    flip_byte,
+    tear_rename,
+    truncate_file,
+)
 from harness.faults.maintenance import ActiveCancel, ActiveCpuMaintenance, ActiveGpuMaintenance, ActiveOverlap, ActiveTimeout
 from harness.faults.process import ActiveKill, ActivePause, ActiveTerminate
 from harness.faults.ray import ActiveDrain, ActiveRayKill
@@ -41,6 +50,7 @@ from harness.scenario.faults import (
     Pause,
     ProcessFault,
     SlowWrites,
+    TearRename,
     Terminate,
     TruncateFile,
 )
@@ -146,6 +156,8 @@ def _active_damage(fault: DamageFault, scene: Scene) -> ActiveFault:
             return ActiveDamage(scene, fault.path_class, partial(truncate_file, fault=fault))
         case DeletePath():
             return ActiveDamage(scene, fault.path_class, partial(delete_path, fault=fault))
+        case TearRename():
+            return ActiveDamage(scene, "step", partial(tear_rename, scene, fault=fault))
         case AddEmptyStep():
             return ActiveAddition(scene, partial(add_empty_step, fault=fault))
         case AddStaleTemporary():
@@ -170,7 +182,7 @@ def _needs_of(fault: Fault) -> tuple[_Need, ...]:
             return (_SIGNALS,) if fault.component == "worker" else (_RAY, _SIGNALS)
         case DrainRayNode():
             return (_RAY,)
-        case FlipByte() | TruncateFile() | DeletePath() | AddEmptyStep() | AddStaleTemporary():
+        case FlipByte() | TruncateFile() | DeletePath() | TearRename() | AddEmptyStep() | AddStaleTemporary():
             return (_DIRECTORY,)
         case FailWrites() | SlowWrites():
             return (_OPERATIONS,)

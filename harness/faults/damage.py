@@ -10,7 +10,7 @@ from harness import checkpoints
 from harness.capabilities import CheckpointStorage
 from harness.faults.active import OneWay, Scene
 from harness.history import Event
-from harness.scenario.faults import AddEmptyStep, DeletePath, FlipByte, PathClass, TruncateFile
+from harness.scenario.faults import AddEmptyStep, DeletePath, FlipByte, PathClass, TearRename, TruncateFile
 from harness.undo import KeptOriginal, NothingToUndo, Undo
 
 
@@ -131,6 +131,29 @@ def delete_path(path: Path, fault: DeletePath) -> str:
     if os.path.lexists(path):
         raise LookupError(f"{path} is there still after it was removed")
     return f"{path.name}: {'directory' if is_directory else 'file'} ({fault.path_class}) is gone"
+
+
+def tear_rename(scene: Scene, path: Path, fault: TearRename) -> str:
+    """Take the last files of a checkpoint, in listing order, back to its temporary name, as if its rename had stopped before them.
+
+    Raises:
+        LookupError: When it is no directory of at least two files, so that nothing can be between, or its temporary name is taken.
+        OSError: When a file cannot be moved.
+    """
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() and not path.is_symlink() else []
+    if len(files) < 2:  # noqa: PLR2004
+        raise LookupError(f"{path} is not a directory of two files or more: its rename cannot stop half way")
+    step = checkpoints.newest_committed(path.parent, scene.layout, task=scene.victim.task)
+    temporary = checkpoints.temporary_path(path.parent, scene.layout, step.step if step else -1, task=scene.victim.task)
+    if os.path.lexists(temporary):
+        raise LookupError(f"{temporary} is there already")
+    stays = int(len(files) * fault.moved_fraction)
+    for file in files[stays:]:
+        goes = temporary / file.relative_to(path)
+        goes.parent.mkdir(parents=True, exist_ok=True)
+        file.rename(goes)
+    left = sum(file.is_file() for file in path.rglob("*"))
+    return f"{path.name}: {left} of {len(files)} files under the final name, {len(files) - left} under {temporary.name}"
 
 
 def add_empty_step(scene: Scene, directory: Path, fault: AddEmptyStep) -> str:

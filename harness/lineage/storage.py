@@ -10,7 +10,7 @@ from typing import Literal
 
 from harness.history import CheckpointSeen, CheckpointsSeen, Event, FaultRequested, SaveBegun, SaveEnded
 
-DAMAGE = frozenset({"flip-byte", "truncate-file", "delete-path", "add-empty-step", "add-stale-temporary"})
+DAMAGE = frozenset({"flip-byte", "truncate-file", "delete-path", "tear-rename", "add-empty-step", "add-stale-temporary"})
 """Kinds of fault that change storage at rest: what a survey finds altered after one of them, the job did not do."""
 
 Change = Literal["none", "save", "fault", "unexplained"]

@@ -10,12 +10,12 @@ from typing import Literal
 from harness.checkpoints import manifest, survey, write_manifest
 from harness.errors import StoreError
 from harness.history import AttemptExited, CheckpointsSeen, Event, FaultRequested, ObservationLost, ResultSeen, SaveEnded
+from harness.lineage import DAMAGE
 from harness.runner.binding import fill
 from harness.scenario import Scenario
 from harness.store import RunDirectory
 
 Occasion = Literal["save-end", "attempt-end", "after-fault", "end"]
-DAMAGE = frozenset({"flip-byte", "truncate-file", "delete-path", "add-empty-step", "add-stale-temporary"})
 
 
 @dataclass

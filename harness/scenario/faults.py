@@ -106,6 +106,20 @@ class DeletePath(msgspec.Struct, frozen=True, kw_only=True, tag="delete-path", t
     path_class: PathClass = "data"
 
 
+class TearRename(msgspec.Struct, frozen=True, kw_only=True, tag="tear-rename", tag_field="type", forbid_unknown_fields=True):
+    """The rename that gave the newest checkpoint its name stopped half way: its first files are under the final name, the rest are not.
+
+    What a flat bucket mounted by gcsfuse leaves when the node dies: it renames a directory object by object, in listing order.
+    Source: https://github.com/GoogleCloudPlatform/gcsfuse/blob/master/docs/semantics.md (directory renames); the order of the objects is
+    read in its source and was not confirmed on a real mount.
+    """
+
+    moved_fraction: float = 0.5
+
+    def __post_init__(self) -> None:
+        require(0 <= self.moved_fraction < 1, "moved_fraction", self.moved_fraction, "a fraction of the files, 0 <= x < 1")
+
+
 class AddEmptyStep(msgspec.Struct, frozen=True, kw_only=True, tag="add-empty-step", tag_field="type", forbid_unknown_fields=True):
     """An empty directory of a later step appears under a final name, as a save killed between mkdir and its first file leaves it."""
 
@@ -150,7 +164,7 @@ class SlowWrites(msgspec.Struct, frozen=True, kw_only=True, tag="slow-writes", t
 ProcessFault = Terminate | Kill | Pause
 MaintenanceFault = Maintenance | ExpireTimeout | CancelExecution | OverlapAttempts
 RayFault = DrainRayNode | KillRayProcess
-DamageFault = FlipByte | TruncateFile | DeletePath | AddEmptyStep | AddStaleTemporary
+DamageFault = FlipByte | TruncateFile | DeletePath | TearRename | AddEmptyStep | AddStaleTemporary
 StorageFault = FailWrites | SlowWrites
 Fault = ProcessFault | MaintenanceFault | RayFault | DamageFault | StorageFault
 

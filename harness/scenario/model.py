@@ -6,17 +6,7 @@ from typing import Literal
 import msgspec
 
 from harness.scenario.expectations import Expectation
-from harness.scenario.faults import (
-    AddEmptyStep,
-    AddStaleTemporary,
-    CancelExecution,
-    DeletePath,
-    Fault,
-    FlipByte,
-    KillRayProcess,
-    OverlapAttempts,
-    TruncateFile,
-)
+from harness.scenario.faults import CancelExecution, DamageFault, Fault, KillRayProcess, OverlapAttempts
 from harness.scenario.platform import Platform
 from harness.scenario.rules import positive, require
 from harness.scenario.triggers import OnEffect, Trigger
@@ -75,7 +65,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             require(self.victim.rank != "all", "victim.rank", self.victim.rank, "a train worker is one rank: name it")
         if isinstance(self.fault, OverlapAttempts | CancelExecution):
             require(self.victim.rank == "all", "victim.rank", self.victim.rank, "this fault hits whole attempts: all")
-        if isinstance(self.fault, FlipByte | TruncateFile | DeletePath | AddEmptyStep | AddStaleTemporary):
+        if isinstance(self.fault, DamageFault):
             require(
                 isinstance(self.at, OnEffect),
                 "at",

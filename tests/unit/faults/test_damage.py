@@ -9,7 +9,7 @@ import pytest
 
 from harness import checkpoints
 from harness.errors import InjectionError
-from harness.scenario.faults import AddEmptyStep, AddStaleTemporary, DeletePath, FlipByte, TruncateFile
+from harness.scenario.faults import AddEmptyStep, AddStaleTemporary, DeletePath, FlipByte, TearRename, TruncateFile
 from harness.undo import KeptOriginal, NothingToUndo
 
 DATA = bytes(range(200))
@@ -146,6 +146,25 @@ def test_the_text_file_of_the_guide_can_be_damaged(make, target) -> None:
 
 
 # ---- beside the checkpoints ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("moved", "final"), [(0.0, 0), (0.5, 1), (0.9, 2)])
+def test_a_rename_stops_half_way(make, target, newest, moved, final) -> None:
+    fault = make(TearRename(moved_fraction=moved))
+
+    fault.inject()
+
+    assert len([path for path in newest.rglob("*") if path.is_file()]) == final
+    assert len(list((target.directory / "step_00000010.tmp-0").iterdir())) == 3 - final
+    assert f"{final} of 3 files" in fault.observe(())
+
+
+def test_a_rename_of_one_file_cannot_stop_half_way(make, target) -> None:
+    (target.directory / "step_00000005").mkdir()
+    (target.directory / "step_00000005" / "manifest.json").write_text(json.dumps({"step": 5, "files": {}}))
+
+    with pytest.raises(InjectionError, match="half way"):
+        make(TearRename()).inject()
 
 
 def test_an_empty_step_appears_under_a_later_final_name(make, target, newest) -> None:
