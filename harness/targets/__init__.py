@@ -56,13 +56,13 @@ def remove_left_behind(run_id: str, clock: Clock | None = None) -> list[str]:
 
 def missing_here() -> list[tuple[str, str]]:
     """Capabilities of the targets by name, each with why it is missing on this machine; empty: it is here."""
-    from harness.targets.local.storage_rules import interposer_available  # noqa: PLC0415 - see above
+    from harness.targets.local.storage_rules import interposer_available
 
     return [("storage faults while running", interposer_available())]
 
 
 def _create_local(clock: Clock) -> Target:
-    from harness.targets.local import LocalTarget  # noqa: PLC0415 - see above
+    from harness.targets.local import LocalTarget
 
     return LocalTarget(clock)
 
@@ -76,13 +76,13 @@ def _local_availability() -> Availability:
 
 
 def _find_local_leftovers(run_id: str) -> list[str]:
-    from harness.targets.local import leftovers  # noqa: PLC0415 - see above
+    from harness.targets.local import leftovers
 
     return leftovers.left_behind(run_id)
 
 
 def _remove_local_leftovers(run_id: str, clock: Clock) -> list[str]:
-    from harness.targets.local import leftovers  # noqa: PLC0415 - see above
+    from harness.targets.local import leftovers
 
     return leftovers.remove_left_behind(run_id, clock)
 

@@ -1,10 +1,18 @@
 """Nothing of an attempt outlives it, whatever it does to escape."""
 
+import os
+import resource
 import signal
+import subprocess
+import sys
+import uuid
 
-from harness.history import LogLine, Marked
-from harness.targets import left_behind
-from tests.contract.driver import python
+import pytest
+
+from harness.errors import BrokenHarnessError
+from harness.history import AttemptStarted, LogLine, Marked
+from harness.targets import left_behind, remove_left_behind
+from tests.contract.driver import ROOT, Run, python
 
 BOMB = """
 for _ in range(20):
@@ -67,3 +75,59 @@ def test_stopped_children_are_killed_too(start):
     run.finish()
 
     assert [(exited.exit_code, exited.leftovers) for exited in run.exits()] == [(3, 1)]
+
+
+HARNESS = """
+import sys
+from pathlib import Path
+from tests.contract.driver import Run
+command = ("sh", "-c", "setsid sleep 60 & echo up; sleep 60")
+run = Run(sys.argv[1], Path(sys.argv[2]), command, run_id=sys.argv[3], armed=("step:after",)).start()
+while not run.lines(): run.poll()
+print("up", flush=True)
+while True: run.poll()
+"""
+
+
+def test_what_a_killed_harness_leaves_is_found_and_removed(target_name, tmp_path):
+    run_id = uuid.uuid4().hex
+    with subprocess.Popen([sys.executable, "-c", HARNESS, target_name, str(tmp_path), run_id], stdout=subprocess.PIPE, cwd=ROOT) as harness:
+        assert harness.stdout is not None
+        harness.stdout.readline()
+        harness.kill()
+
+    found = left_behind(run_id)
+    removed = remove_left_behind(run_id)
+
+    assert len(found) == 4  # three processes and the socket directory
+    assert removed == [f"removed {thing}" for thing in found]
+    assert left_behind(run_id) == []
+    assert remove_left_behind(run_id) == []
+
+
+def test_an_exit_status_that_is_taken_away_breaks_the_run_and_nothing_is_left(start):
+    run = start(("sh", "-c", "sleep 60 & sleep 60"), tasks=2)
+    victim = run.until(AttemptStarted, lambda event: event.task == 0).pid
+
+    run.target.signal(run.victim(), signal.SIGKILL, cause="fault")
+    os.waitpid(victim, 0)
+
+    with pytest.raises(BrokenHarnessError, match="was taken by other code"):
+        run.finish()
+    with pytest.raises(BrokenHarnessError, match="was taken by other code"):
+        run.stop()
+    assert left_behind(run.launch.run_id) == []
+    assert run.stop() == []
+
+
+def test_a_process_that_cannot_be_started_breaks_the_run_and_nothing_is_left(target_name, tmp_path):
+    run = Run(target_name, tmp_path, ("sleep", "60"), tasks=60)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 60, limits[1]))
+    try:
+        with pytest.raises(BrokenHarnessError, match="Too many open files"):
+            run.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    assert left_behind(run.launch.run_id) == []

@@ -112,6 +112,9 @@ class ExecutionEnd(msgspec.Struct, frozen=True, kw_only=True):
 class LogEntries:
     """Appends the entries of one execution to a file.
 
+    Attributes:
+        execution: Its name.
+
     Raises:
         StoreError: When the file cannot be opened or written.
     """
@@ -119,7 +122,7 @@ class LogEntries:
     def __init__(self, path: Path, *, job: str, execution: str) -> None:
         self._path = path
         self._job = job
-        self._execution = execution
+        self.execution = execution
         self._resource = _Resource(labels={"job_name": job, "project_id": PROJECT, "location": LOCATION})
         self._count = 0
         self._encoder = msgspec.json.Encoder()
@@ -152,7 +155,7 @@ class LogEntries:
         is_structured = line.stream in ("stdout", "stderr") and _is_json_object(line.text)
         is_audit = line.stream == "audit" and end is not None
         return _Entry(
-            insert_id=f"{self._execution}-{self._count}",
+            insert_id=f"{self.execution}-{self._count}",
             log_name=f"projects/{PROJECT}/logs/{_LOG_IDS[line.stream]}",
             resource=self._resource,
             labels=self._labels(line),
@@ -165,10 +168,10 @@ class LogEntries:
         )
 
     def _labels(self, line: LogLine) -> dict[str, str]:
-        labels = {"run.googleapis.com/execution_name": self._execution}
+        labels = {"run.googleapis.com/execution_name": self.execution}
         if line.stream == "audit":
             return labels
-        instance = hashlib.sha256(f"{self._execution}/{line.task}/{line.attempt}".encode()).hexdigest()
+        instance = hashlib.sha256(f"{self.execution}/{line.task}/{line.attempt}".encode()).hexdigest()
         labels |= {
             "instanceId": instance,
             "run.googleapis.com/task_index": str(line.task),
@@ -192,9 +195,9 @@ class LogEntries:
             retried_count=end.finished.retried,
         )
         return _AuditLog(
-            resource_name=f"namespaces/{PROJECT}/executions/{self._execution}",
+            resource_name=f"namespaces/{PROJECT}/executions/{self.execution}",
             status=_Status(code=end.code, message=end.message),
-            response=_ExecutionResponse(metadata={"name": self._execution, "namespace": PROJECT}, status=status),
+            response=_ExecutionResponse(metadata={"name": self.execution, "namespace": PROJECT}, status=status),
         )
 
 

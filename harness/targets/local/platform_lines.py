@@ -20,6 +20,11 @@ def timeout_line(key: AttemptKey, t_s: float, timeout_s: float) -> LogLine:
     return LogLine(t_s=t_s, task=key.task, attempt=key.attempt, stream="system", text=text, severity="ERROR")
 
 
+def describe_exit(key: AttemptKey, code: int) -> str:
+    """How an attempt ended, by the wait status as ``subprocess`` writes it."""
+    return f"exit code {code} in attempt {key.attempt}" if code >= 0 else f"signal {-code} in attempt {key.attempt}"
+
+
 def container_lines(exited: AttemptExited, t_s: float, message: tuple[str, str] | None) -> list[LogLine]:
     """The end of an attempt: first why the platform took it away, where it said so, then how the container ended.
 

@@ -127,6 +127,8 @@ class ProcessGroup:
 
     def close(self) -> None:
         """Close the pipes and the exit descriptor."""
+        if self._process.returncode is None:
+            self._process.returncode = -signal.SIGKILL  # not known, and nobody asks; else ``subprocess`` would wait for it on its own
         for pipe in self._pipes:
             pipe.close()
         if self.exit_descriptor is not None:

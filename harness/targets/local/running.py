@@ -10,25 +10,23 @@ from pathlib import Path
 
 from harness.capabilities import Launch
 from harness.clock import Clock
-from harness.errors import TargetUnavailableError
+from harness.errors import BrokenHarnessError
 from harness.history import (
     AttemptExited,
     AttemptStarted,
     Cause,
     Event,
-    ExecutionFinished,
     ExecutionStarted,
-    LogLine,
     SignalSent,
-    TaskFinished,
 )
 from harness.targets.local.attempt import DRAIN_S_MAX, LocalAttempt, start_attempt
 from harness.targets.local.barrier import make_socket_directory
 from harness.targets.local.environment import execution_name
 from harness.targets.local.execution import WHOLE_ATTEMPT, AttemptKey, Execution, Rules, TimeoutReached
-from harness.targets.local.log_entries import ExecutionEnd, LogEntries
-from harness.targets.local.platform_lines import container_lines, execution_end, execution_end_line, timeout_line
+from harness.targets.local.log_entries import LogEntries
+from harness.targets.local.platform_lines import container_lines, describe_exit, timeout_line
 from harness.targets.local.processes import END_ROUND_S, end_processes
+from harness.targets.local.record import ExecutionRecord
 from harness.targets.local.storage import StorageInForce
 from harness.targets.local.subreaper import subreaper
 
@@ -52,7 +50,6 @@ class RunningExecution:
         attempts: Those that run or of which something is left, abandoned ones included.
         pending: Events that the next ``poll`` returns.
         storage: The storage rules in force.
-        is_reported: Whether the end of the execution has been returned.
     """
 
     def __init__(self, launch: Launch, clock: Clock) -> None:
@@ -60,7 +57,6 @@ class RunningExecution:
         self.name = execution_name(launch)
         self.attempts: dict[AttemptKey, LocalAttempt] = {}
         self.pending: list[Event] = []
-        self.is_reported = False
         self._clock = clock
         self.rules = Execution(
             Rules(
@@ -72,8 +68,6 @@ class RunningExecution:
             )
         )
         self.storage = StorageInForce()
-        self._tasks_reported: set[int] = set()
-        self._end: ExecutionEnd | None = None
         self._sockets: Path | None = None
         self._resources = contextlib.ExitStack()
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
@@ -86,8 +80,8 @@ class RunningExecution:
             StoreError: When its log or an event file cannot be created.
         """
         launch = self.launch
-        self._entries = LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name)
-        self._resources.callback(self._entries.close)
+        self._record = ExecutionRecord(LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name), self._clock)
+        self._resources.callback(self._record.close)
         if launch.armed or launch.interpose_storage:
             self._sockets = make_socket_directory(launch.run_id)
             self._resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
@@ -106,6 +100,11 @@ class RunningExecution:
         )
         self._start_attempts()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all tasks have ended and ``poll`` has told everything about them."""
+        return self._record.is_complete and not self.pending
+
     def t_s(self) -> float:
         """Now, as the history counts."""
         return self._clock.monotonic_s() - self.launch.epoch_s
@@ -118,8 +117,8 @@ class RunningExecution:
         events = self._look()
         for attempt in [attempt for attempt in self.attempts.values() if attempt.is_over]:
             events += self._finish_attempt(attempt)
-        events += self._report_end()
-        self._log(events)
+        events += self._record.report(self.rules, self.t_s())
+        self._record.log(events)
         return events
 
     def wait(self, timeout_s: float) -> None:
@@ -190,7 +189,7 @@ class RunningExecution:
             events += self._look()
         for attempt in list(self.attempts.values()):
             events += self._finish_attempt(attempt)
-        self._log(events)
+        self._record.log(events)
         return events
 
     def close(self) -> None:
@@ -244,19 +243,17 @@ class RunningExecution:
         return [*heapq.merge(*streams, key=lambda event: event.t_s), *barriers]
 
     def _finish_attempt(self, attempt: LocalAttempt) -> list[Event]:
-        key = attempt.key
-        del self.attempts[key]
+        del self.attempts[attempt.key]
         now_s = self._clock.monotonic_s()
         events = attempt.finish(now_s)
-        code = attempt.processes.returncode
-        if code is None or attempt.exited_at_s is None:
+        code, exited_at_s = attempt.processes.returncode, attempt.exited_at_s
+        if code is None or exited_at_s is None:  # it withstands SIGKILL, and ``finish`` has said so
             return events
-        detail = f"exit code {code}" if code >= 0 else f"signal {-code}"
-        ending = self.rules.end(key, succeeded=code == 0, detail=f"{detail} in attempt {key.attempt}")
+        ending = self.rules.end(attempt.key, succeeded=code == 0, detail=describe_exit(attempt.key, code))
         exited = AttemptExited(
-            t_s=attempt.exited_at_s - self.launch.epoch_s,
-            task=key.task,
-            attempt=key.attempt,
+            t_s=exited_at_s - self.launch.epoch_s,
+            task=attempt.key.task,
+            attempt=attempt.key.attempt,
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
             cause=ending.cause,
@@ -265,34 +262,7 @@ class RunningExecution:
         )
         return [*events, *container_lines(exited, now_s - self.launch.epoch_s, attempt.message), exited]
 
-    def _report_end(self) -> list[Event]:
-        """Tasks that are over, each once, and the execution when all are."""
-        events: list[Event] = []
-        for task in self.rules.tasks:
-            if task.is_over and task.index not in self._tasks_reported:
-                self._tasks_reported.add(task.index)
-                succeeded = task.state == "succeeded"
-                events.append(
-                    TaskFinished(t_s=self.t_s(), task=task.index, succeeded=succeeded, attempts=task.attempts, detail=task.detail)
-                )
-        if self.rules.is_over and not self.is_reported:
-            self.is_reported = True
-            finished = ExecutionFinished(
-                t_s=self.t_s(),
-                succeeded=self.rules.count("succeeded"),
-                failed=self.rules.count("failed"),
-                cancelled=self.rules.count("cancelled"),
-                retried=self.rules.retried_count,
-            )
-            self._end = execution_end(self.name, self.rules, finished)
-            events += [finished, execution_end_line(self._end, self.t_s())]
-        return events
 
-    def _log(self, events: Sequence[Event]) -> None:
-        self._entries.append([event for event in events if isinstance(event, LogLine)], self._clock.utc(), self._end)
-
-
-def not_startable(error: OSError) -> TargetUnavailableError:
-    """Why a process could not be started although its program is there."""
-    advice = "look at the limits on processes and open files (ulimit -a), or lower `parallelism`"
-    return TargetUnavailableError(target="local", reason=f"an attempt could not be started: {error}", advice=advice)
+def not_startable(error: OSError) -> BrokenHarnessError:
+    """Why a process could not be started although its program is there: not the job's fault, and no reason to skip a test."""
+    return BrokenHarnessError(f"an attempt could not be started: {error}; raise the limits (ulimit -a) or lower `parallelism`")

@@ -81,7 +81,7 @@ class LocalTarget:
 
     def is_finished(self) -> bool:
         """See ``Target``. An abandoned attempt that still runs does not count."""
-        return self._is_stopped or (self._running is not None and self._running.is_reported and not self._running.pending)
+        return self._is_stopped or (self._running is not None and self._running.is_over)
 
     def stop(self) -> Sequence[Event]:
         """See ``Target``."""
