@@ -141,7 +141,7 @@ def tear_rename(scene: Scene, path: Path, fault: TearRename) -> str:
         OSError: When a file cannot be moved.
     """
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() and not path.is_symlink() else []
-    if len(files) < 2:  # noqa: PLR2004
+    if len(files) < 2:
         raise LookupError(f"{path} is not a directory of two files or more: its rename cannot stop half way")
     step = checkpoints.newest_committed(path.parent, scene.layout, task=scene.victim.task)
     temporary = checkpoints.temporary_path(path.parent, scene.layout, step.step if step else -1, task=scene.victim.task)

@@ -10,8 +10,8 @@ import pytest
 from harness.capabilities import Fidelity, Launch, Processes, StorageRule
 from harness.faults import ActiveFault, activate
 from harness.history import BarrierReached, Event
-from harness.scenario import Fault, Injection, Layout
-from harness.scenario.faults import AddEmptyStep, AddStaleTemporary, DeletePath, FlipByte, TruncateFile
+from harness.scenario import Fault, Injection, Layout, Victim
+from harness.scenario.faults import DamageFault
 from harness.scenario.triggers import AtStep, OnEffect
 
 
@@ -143,8 +143,9 @@ def make(target: FullTarget, tmp_path: Path) -> Activate:
     """Activates a fault against task 1, attempt 2, of the full target."""
 
     def make(fault: Fault, *, rank: int = -1, layout: Layout = "step-directories") -> ActiveFault:
-        at_rest = isinstance(fault, FlipByte | TruncateFile | DeletePath | AddEmptyStep | AddStaleTemporary)
-        injection = Injection(fault=fault, at=OnEffect(of="0-kill") if at_rest else AtStep(step=1))
+        at_rest = isinstance(fault, DamageFault)
+        who = Victim(task=1, rank=rank if rank >= 0 else "all")
+        injection = Injection(fault=fault, at=OnEffect(of="0-kill") if at_rest else AtStep(step=1), victim=who)
         victim = Processes(task=1, attempt=2, rank=rank)
         return activate(injection, "1-fault", target=target, victim=victim, layout=layout, kept_dir=tmp_path / "kept")
 

@@ -17,8 +17,8 @@ def test_a_worker_is_killed_by_its_rank(make, target) -> None:
 
 
 def test_a_worker_without_a_rank_is_refused(make) -> None:
-    with pytest.raises(InjectionError, match="name a rank"):
-        make(KillRayProcess(component="worker")).inject()
+    with pytest.raises(ValueError, match="name it"):
+        make(KillRayProcess(component="worker"))
 
 
 @pytest.mark.parametrize("component", ["raylet", "head"])
