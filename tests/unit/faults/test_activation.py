@@ -22,7 +22,7 @@ EVERY_FAULT = [
 
 @pytest.mark.parametrize("fault", EVERY_FAULT, ids=repr)
 def test_every_fault_can_be_activated_where_everything_is_offered(make, target, fault) -> None:
-    active = make(fault)
+    active = make(fault, rank=1 if fault == KillRayProcess(component="worker") else -1)
 
     assert missing_capability(fault, target) == ""
     assert active.observe(()) == ""
