@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from harness.checkers.evidence import Evidence
 from harness.checkers.storage import tells_steps_of
 from harness.history import CheckpointsSeen, Inspected, ResultSeen, Started, TaskFinished
-from harness.lineage import newest_sound
+from harness.lineage import END_S, newest_sound
 from harness.verdict import Outcome
-
-END_S = float("inf")
-"""Later than every survey."""
 
 DURABLE = "durable step"
 REPORTED = "reported step, for no checkpoint of the final step is owed"

@@ -110,11 +110,12 @@ def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) 
     """Steps of the uninterrupted run that the retained lineage has passed over: nobody has trained on their samples."""
     retained = {step.step for step in evidence.lineage.retained_steps(task) if step.batch_ids}
     owed = sorted({step.step for life in golden.incarnations_of(task) for step in life.steps if step.batch_ids})
-    missing = [step for step in owed if step <= max(retained, default=0) and step not in retained]
+    last = max(retained, default=0)
+    missing = [step for step in owed if step <= last and step not in retained]
     if not missing:
         return
     saved = {event.step for life in evidence.lineage.incarnations_of(task) for event in life.saves_begun}
-    gap = f"task {task}: step {missing[0]} is not among the retained steps up to {max(retained)}; {len(missing)} are missing in all"
+    gap = f"task {task}: step {missing[0]} is not among the retained steps up to {last}; {len(missing)} are missing in all"
     if saved.issuperset(missing):
         ruling.doubts.append(f"{gap}: it was saved, so it was executed, and a kill came before it could be said")
     else:

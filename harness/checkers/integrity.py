@@ -73,7 +73,7 @@ def _judge_state(event: Restored, offer: Offer, saved: SavedStates, *, who: str,
     what = f"{who} restored step {event.step} on rank {event.rank} at {event.t_s:.2f} s"
     part = saved.compare(event)
     if part:
-        ruling.broken.append(f"{what}, and its {part} ({event.digests[part]}) is not the one that was saved")
+        ruling.broken.append(f"{what}, and its {part} {event.digests[part]} is not what was saved")
     elif part is None and offer.standing_of(event.step) == "damaged":
         ruling.doubts.append(f"{what}, which a fault had damaged, and no fingerprint tells what it loaded")
     elif part is None and offer.says_saves and offer.standing_of(event.step) != "foreign":
@@ -113,7 +113,7 @@ def _judge_surveys(task: int, evidence: Evidence, ruling: Ruling) -> int:
     newest: tuple[int, float] | None = None
     changed: set[int] = set()
     for survey in evidence.lineage.surveys(task):
-        if surveys or any(stored.is_good for stored in survey.held.values()):
+        if surveys or any(stored.is_good for stored in survey.looked_at):
             surveys += 1
         if not is_readable:
             continue
@@ -129,7 +129,8 @@ def _judge_surveys(task: int, evidence: Evidence, ruling: Ruling) -> int:
 
 def _changes(task: int, survey: Survey, changed: set[int]) -> Iterator[str]:
     """Bytes under a committed checkpoint that changed although nobody saved that step and no fault came: it is written in place."""
-    for step, stored in survey.held.items():
+    for stored in survey.looked_at:
+        step = stored.step
         if stored.change == "unexplained" and step not in changed:
             changed.add(step)
             yield (
@@ -139,10 +140,10 @@ def _changes(task: int, survey: Survey, changed: set[int]) -> Iterator[str]:
 
 
 def _wrong_offers(task: int, survey: Survey) -> Iterator[str]:
-    for step, stored in survey.held.items():
+    for stored in survey.looked_at:
         if stored.is_latest and stored.state != "committed" and stored.change != "fault":
             yield (
-                f"task {task}: storage offered step {step} ({stored.path}) to the next restore at {survey.seen.t_s:.2f} s, "
+                f"task {task}: storage offered step {stored.step} ({stored.path}) to the next restore at {survey.seen.t_s:.2f} s, "
                 f"and it was {stored.state}"
             )
 
@@ -150,7 +151,7 @@ def _wrong_offers(task: int, survey: Survey) -> Iterator[str]:
 def _judge_newest(task: int, survey: Survey, before: tuple[int, float] | None, ruling: Ruling) -> tuple[int, float] | None:
     """The newest good step never falls, but for damage."""
     t_s = survey.seen.t_s
-    good = [stored.step for stored in survey.held.values() if stored.is_good]
+    good = [stored.step for stored in survey.looked_at if stored.is_good]
     if not good:
         return before
     if before is not None and max(good) < before[0]:

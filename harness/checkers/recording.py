@@ -75,7 +75,7 @@ def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:
         if saved and not workload.speaks_protocol:
             continue
         for survey in evidence.lineage.surveys(task):
-            unseen = [stored for stored in survey.held.values() if stored.is_sound and 0 <= stored.step not in saved]
+            unseen = [stored for stored in survey.looked_at if stored.is_sound and 0 <= stored.step not in saved]
             if unseen:
                 step, t_s = unseen[0].step, survey.seen.t_s
                 yield f"task {task}: a checkpoint of step {step} was on storage at {t_s:.2f} s, and no save of that step was recorded"

@@ -40,9 +40,9 @@ class Offer:
     def standing_of(self, step: int) -> Standing:
         """What a restored step was."""
         stored = self.held.get(step)
-        if stored is not None and stored.state == "committed" and stored.change != "fault":
+        if stored is not None and stored.is_good:
             return "committed"
-        if stored is not None and stored.state == "committed":
+        if stored is not None and stored.change == "fault":
             return "damaged" if stored.committed_digest or step in self.saved else "foreign"
         if stored is None and step not in self.saved and (self.says_saves or (self.is_settled and self.tells_steps)):
             return "foreign"
@@ -162,7 +162,7 @@ def losses_of_last_good(evidence: Evidence, task: int) -> Iterator[str]:
     is_accounted_for = False  # damaged by a fault, or said before
     for survey in evidence.lineage.surveys(task):
         t_s = survey.seen.t_s
-        good = [stored.step for stored in survey.held.values() if stored.is_good]
+        good = [stored.step for stored in survey.looked_at if stored.is_good]
         if good:
             last_good, is_accounted_for = (max(good), t_s), False
             continue

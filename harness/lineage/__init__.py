@@ -2,6 +2,6 @@
 
 from harness.lineage.lives import Attempt, Incarnation
 from harness.lineage.storage import DAMAGE, Change, StoredStep, Survey, newest_sound
-from harness.lineage.tracing import Lineage, trace
+from harness.lineage.tracing import END_S, Lineage, trace
 
-__all__ = ["DAMAGE", "Attempt", "Change", "Incarnation", "Lineage", "StoredStep", "Survey", "newest_sound", "trace"]
+__all__ = ["DAMAGE", "END_S", "Attempt", "Change", "Incarnation", "Lineage", "StoredStep", "Survey", "newest_sound", "trace"]

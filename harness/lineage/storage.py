@@ -4,11 +4,11 @@ A survey shows contents, never causes. The cause is read from what else happened
 that damages storage at rest, or nothing that would explain it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.history import CheckpointSeen, CheckpointsSeen, Event, FaultRequested, SaveBegun, SaveEnded
+from harness.history import CheckpointSeen, CheckpointsSeen, FaultRequested, SaveBegun, SaveEnded
 
 DAMAGE = frozenset({"flip-byte", "truncate-file", "delete-path", "tear-rename", "add-empty-step", "add-stale-temporary"})
 """Kinds of fault that change storage at rest: what a survey finds altered after one of them, the job did not do."""
@@ -66,9 +66,16 @@ class Survey:
     held: Mapping[int, StoredStep]
     is_after_damage: bool
 
+    @property
+    def looked_at(self) -> Sequence[StoredStep]:
+        """Of ``held``, what this survey looked at: all of it, or the checkpoint just saved."""
+        if self.seen.is_whole:
+            return list(self.held.values())
+        return [self.held[checkpoint.step] for checkpoint in self.seen.checkpoints]
 
-STORAGE_EVENTS = (CheckpointsSeen, SaveBegun, SaveEnded, FaultRequested)
-"""What a ledger of storage is made from."""
+
+StorageEvent = CheckpointsSeen | SaveBegun | SaveEnded | FaultRequested
+"""What storage is read from."""
 
 
 def newest_sound(held: Mapping[int, StoredStep]) -> int | None:
@@ -77,11 +84,10 @@ def newest_sound(held: Mapping[int, StoredStep]) -> int | None:
     return max((step for step in sound if step >= 0), default=None if sound else 0)
 
 
-def follow(events: Iterable[Event], task: int) -> Iterator[Survey]:
-    """Go through the surveys of a task in order of time."""
+def follow(events: Iterable[StorageEvent]) -> Iterator[Survey]:
+    """Go through the surveys of one task; ``events`` are all of it that storage is read from, in order of time."""
     ledger = _Ledger()
-    relevant = [event for event in events if isinstance(event, STORAGE_EVENTS) and event.task == task]
-    for event in sorted(relevant, key=lambda event: event.t_s):
+    for event in events:
         if isinstance(event, CheckpointsSeen):
             yield ledger.survey(event)
         elif isinstance(event, SaveBegun):

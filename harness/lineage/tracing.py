@@ -4,15 +4,19 @@ The *effective lineage* of a task cuts each incarnation at the step from which i
 counts.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, CheckpointsSeen, Event, JobEvent, LogLine, SignalSent, StepDone
 from harness.lineage.lives import Attempt, Incarnation, read_attempt
-from harness.lineage.storage import STORAGE_EVENTS, StoredStep, Survey, follow, newest_sound
+from harness.lineage.storage import StorageEvent, StoredStep, Survey, follow, newest_sound
+
+END_S = float("inf")
+"""Later than everything in a history."""
 
 
 @dataclass(frozen=True)
@@ -49,35 +53,51 @@ class Lineage:
         trained = [life for life in self.incarnations_of(task) if life.restored_step is not None]
         return tuple(pairwise(trained))
 
-    def surveys(self, task: int) -> Iterator[Survey]:
-        """Surveys of a task's checkpoints in order of time, each with what storage held after it."""
-        return follow(self._storage_events, task)
+    def surveys(self, task: int, until_s: float = END_S) -> Iterator[Survey]:
+        """Surveys of a task's checkpoints in order of time, up to a moment, each with what storage held after it."""
+        return follow(takewhile(lambda event: event.t_s <= until_s, self._storage_events.get(task, ())))
 
     def is_quiet_at(self, task: int, t_s: float) -> bool:
         """Whether no attempt of a task ran at a moment: what storage held then, nobody was just changing."""
         return not any(attempt.is_alive_at(t_s) for attempt in self.attempts if attempt.task == task)
 
-    def storage_before(self, task: int, t_s: float) -> dict[int, StoredStep]:
+    def storage_before(self, task: int, t_s: float) -> Mapping[int, StoredStep]:
         """What storage held for a task at a moment, by step, from the surveys up to it; empty when none was made."""
-        held: dict[int, StoredStep] = {}
-        for survey in self.surveys(task):
-            if survey.seen.t_s > t_s:
-                break
-            held = dict(survey.held)
-        return held
+        count = bisect_right(self._survey_moments.get(task, ()), t_s)
+        if (task, count) not in self._held:
+            held: Mapping[int, StoredStep] = {}
+            for survey in self.surveys(task, t_s):
+                held = survey.held
+            self._held[task, count] = held
+        return self._held[task, count]
 
     def newest_sound_step(self, task: int, t_s: float) -> int | None:
         """The newest step on storage at a moment that is committed and unchanged.
 
         0 when there is none; None when storage was never surveyed, or when nothing says of which steps its checkpoints are.
         """
-        if not any(isinstance(event, CheckpointsSeen) and event.task == task and event.t_s <= t_s for event in self._storage_events):
-            return None
-        return newest_sound(self.storage_before(task, t_s))
+        is_surveyed = bisect_right(self._survey_moments.get(task, ()), t_s) > 0
+        return newest_sound(self.storage_before(task, t_s)) if is_surveyed else None
 
     @cached_property
-    def _storage_events(self) -> tuple[Event, ...]:
-        return tuple(event for event in self.events if isinstance(event, STORAGE_EVENTS))
+    def _storage_events(self) -> Mapping[int, Sequence[StorageEvent]]:
+        """By task, in order of time."""
+        events: dict[int, list[StorageEvent]] = defaultdict(list)
+        for event in self.events:
+            if isinstance(event, StorageEvent):
+                events[event.task].append(event)
+        return {task: sorted(of_task, key=lambda event: event.t_s) for task, of_task in events.items()}
+
+    @cached_property
+    def _survey_moments(self) -> Mapping[int, Sequence[float]]:
+        return {
+            task: [event.t_s for event in events if isinstance(event, CheckpointsSeen)] for task, events in self._storage_events.items()
+        }
+
+    @cached_property
+    def _held(self) -> dict[tuple[int, int], Mapping[int, StoredStep]]:
+        """What storage held by task and number of surveys: many promises ask for the same few moments."""
+        return {}
 
 
 def trace(events: Iterable[Event]) -> Lineage:

@@ -93,23 +93,34 @@ def test_what_is_read_while_an_attempt_runs_is_not_held_against_it():
 
 def test_a_part_that_differs_from_what_was_saved_is_named():
     torn = digests_of(10) | {"optimizer": "zero"}
-    broken(killed().attempt(1).boot().restore(10, digests=torn).start(10).steps(11, 20).complete(), "restored step 10", "optimizer (zero)")
+    broken(
+        killed().attempt(1).boot().restore(10, digests=torn).start(10).steps(11, 20).complete(),
+        "restored step 10",
+        "its optimizer zero is not what was saved",
+    )
 
 
 def test_a_mixture_of_two_saves_of_a_step_is_torn():
     first, second = {"params": "p1", "optimizer": "o1"}, {"params": "p2", "optimizer": "o2"}
     run = Run().attempt(0).begin().save(5, digests=first).killed().attempt(1).begin().save(5, digests=second).killed("2-kill")
     run.attempt(2).boot().restore(5, digests={"params": "p2", "optimizer": "o1"}).start(5).steps(6, 20).complete()
-    broken(run, "attempt 2 restored step 5", "optimizer (o1)")
+    broken(run, "attempt 2 restored step 5", "its optimizer o1")
 
 
 def test_damage_that_was_loaded_is_torn():
     run = killed().put(10, content="flipped").damaged().attempt(1).boot().restore(10, digests={"params": "x"}).start(10)
-    broken(run.steps(11, 20).complete(), "its params (x) is not the one that was saved")
+    broken(run.steps(11, 20).complete(), "its params x is not what was saved")
+
+
+def test_damage_that_left_the_state_alone_may_be_loaded():
+    run = killed().put(10, state="incomplete").damaged(fault="delete-path").attempt(1).begin(10).steps(11, 20).complete()
+    assert judge(run).outcome is Outcome.VALID
 
 
 def test_a_step_that_nobody_saved_is_foreign():
     broken(killed().put(18).damaged().attempt(1).begin(18).steps(19, 20).complete(), "restored step 18", "nobody had saved")
+    empty = killed().put(18, state="incomplete").damaged(fault="add-empty-step")
+    broken(empty.attempt(1).begin(18).steps(19, 20).complete(), "restored step 18", "nobody had saved")
     broken(Run().attempt(0).begin(3).steps(4, 20).complete(), "attempt 0 restored step 3", "nobody had saved")
 
 
