@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.capabilities import Processes, Target
-from harness.errors import HealError, InjectionError
+from harness.errors import BrokenHarnessError, HealError, InjectionError, StoreError
 from harness.faults import ActiveFault, activate
 from harness.history import (
     AttemptStarted,
@@ -109,15 +109,15 @@ class Injector:
         recorded.extend(self._heal_due())
         return recorded
 
-    def heal_all(self) -> tuple[list[Event], list[HealError]]:
+    def heal_all(self) -> tuple[list[Event], list[BrokenHarnessError]]:
         """Undo everything that still acts, in reverse order; one failure does not keep the others from being undone."""
         recorded: list[Event] = [seen for active in self._active if (seen := self._look(active, ())) is not None]
-        failures: list[HealError] = []
+        failures: list[BrokenHarnessError] = []
         while self._active:
             active = self._active.pop()
             try:
                 recorded.append(self._heal(active))
-            except HealError as error:
+            except (HealError, StoreError) as error:
                 failures.append(error)
         return recorded, failures
 

@@ -111,11 +111,11 @@ class _Performance:
         reason: Reason = "error"
         try:
             reason = self._loop()
-        except (HarnessError, KeyboardInterrupt) as error:
+        except BaseException as error:  # noqa: BLE001  whatever broke: what was started is ended, then it is raised again
             first_error = error
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
         try:
-            self._end(reason, detail=str(first_error) if first_error else "")
+            self._end(reason, detail=_told(first_error))
         except HarnessError as error:
             if first_error is None:
                 raise
@@ -167,9 +167,11 @@ class _Performance:
         return hang
 
     def _end(self, reason: Reason, *, detail: str) -> None:
-        healed, failures = self._injector.heal_all()
-        self._record(healed)
-        self._record(self._stage.target.stop())
+        try:
+            healed, failures = self._injector.heal_all()
+        finally:
+            last = self._stage.target.stop()  # before anything is written: a full disk must keep no process alive
+        self._record([*healed, *last])
         self._record(self._observer.close(self._now_s()))
         if reason != "interrupted":
             self._record(inspect_copies(self._scenario, self._observer.copies, root=self._stage.root))
@@ -202,6 +204,10 @@ class _Performance:
             argv=tuple(sys.argv),
             versions=_versions(),
         )
+
+
+def _told(error: BaseException | None) -> str:
+    return "" if error is None else f"{type(error).__name__}: {error}"
 
 
 def commit_of(root: Path) -> str:
