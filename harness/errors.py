@@ -51,7 +51,7 @@ class UnknownNameError(UsageError, KeyError):
         import difflib
 
         self.kind, self.name, self.known = kind, name, tuple(known)
-        close = difflib.get_close_matches(name, known, n=3)
+        close = [found for found in known if name and name in found][:3] or difflib.get_close_matches(name, known, n=3)
         shown = [*sorted(known)[:KNOWN_SHOWN_MAX], *([f"{len(known) - KNOWN_SHOWN_MAX} more"] if len(known) > KNOWN_SHOWN_MAX else [])]
         advice = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(shown) or 'none'}"
         super().__init__(f"no {kind} is named {name!r}; {advice}")

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
-import click
 import msgspec
 import typer
 from rich.console import Console
@@ -53,22 +52,28 @@ def run_app(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        result = app(list(arguments), standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message())
-        return EXIT_USAGE
-    except click.ClickException as error:
-        return _fail(error.format_message(), EXIT_USAGE)
+        return int(app(list(arguments), standalone_mode=False) or 0)
     except (UsageError, TargetUnavailableError) as error:
         return _fail(str(error), EXIT_USAGE)
     except BrokenHarnessError as error:
         return _fail("; ".join([str(error), *getattr(error, "__notes__", [])]), EXIT_BROKEN)
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted; everything that was started has been ended", EXIT_INTERRUPTED)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  the reader is gone; nothing can be flushed to it
         return EXIT_BROKEN
-    return int(result or 0)
+    except Exception as error:  # noqa: BLE001  the edge of the program: a person gets one line
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """One line for what the command line refuses, and for what nobody foresaw; for that the traceback is one variable away."""
+    format_message = getattr(error, "format_message", None)  # what typer raises for wrong usage has no public base class
+    if format_message is not None:
+        return _fail(str(format_message()), EXIT_USAGE)
+    if os.environ.get("HARNESS_TRACEBACK"):
+        raise error
+    return _fail(f"{type(error).__name__}: {error}; this is a defect of the harness, HARNESS_TRACEBACK=1 shows where", EXIT_BROKEN)
 
 
 @app.command("list")
@@ -252,7 +257,7 @@ def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool)
         else:
             results = Batch(work, workers=jobs, display=PlainDisplay(console), clock=clock).run()
     finally:
-        index = write_index(RunStore(runs_dir, clock))
+        index = write_index(RunStore(runs_dir, clock))  # what has ended can be looked at, interrupted or not
     if as_json:
         typer.echo(msgspec.json.encode(list(results.values())).decode())
     _conclude(console, list(results.values()), str(index))

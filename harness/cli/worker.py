@@ -16,7 +16,7 @@ from types import FrameType
 import msgspec
 
 from harness.clock import SystemClock
-from harness.errors import HarnessError, TargetUnavailableError, UsageError
+from harness.errors import BrokenHarnessError, HarnessError, TargetUnavailableError, UsageError
 from harness.history import AttemptStarted, Event, FaultObserved, StepDone
 from harness.report import Summary, summarize, write_run
 from harness.runner import Options, run_scenario
@@ -65,6 +65,14 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 Message = Progressed | Finished | Refused
 
 
+class ReportFailedError(BrokenHarnessError):
+    """A run was judged, and its page could not be written."""
+
+    def __init__(self, *, outcome: str, reason: str) -> None:
+        self.outcome, self.reason = outcome, reason
+        super().__init__(f"the run was judged {outcome}, but its report could not be written: {reason}")
+
+
 class Narrator:
     """Turns events into a short line, not too often."""
 
@@ -106,7 +114,10 @@ def work(job: Job) -> Message:
     store = RunStore(Path(job.runs_dir), clock)
     try:
         run = run_scenario(job.scenario, target=lambda: create(job.target, clock), clock=clock, store=store, options=options)
-        write_run(run.directory)
+        try:
+            write_run(run.directory)
+        except Exception as error:
+            raise ReportFailedError(outcome=run.verdict.outcome, reason=f"{type(error).__name__}: {error}") from error
         return Finished(scenario=job.scenario.name, summary=summarize(run.directory))
     except UsageError as error:
         code, message = 64, str(error)
