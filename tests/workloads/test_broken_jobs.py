@@ -339,3 +339,43 @@ def test_restores_damaged_bytes_without_a_word(broken: BrokenJobs, position: int
     assert (attempt.restored_step, attempt.process.returncode) == (10, 0)
     assert len(differing_parts(digests_of(attempt, "restore")[10], saved)) == 1
     assert json.loads(job.files()["final.json"])["step"] == 20
+
+
+def test_crashes_on_stale_lock_spends_two_attempts_on_each_kill(broken: BrokenJobs) -> None:
+    job = broken("crashes_on_stale_lock")
+    job.kill_at("step", nth=7)
+
+    first, second = job.run(), job.run()
+
+    assert (first.process.returncode, first.events("start")) == (1, [])
+    assert "another attempt is at work" in first.log
+    assert (second.process.returncode, second.restored_step, second.steps("done")) == (0, 5, [20])
+
+
+def test_forgets_average_trains_right_and_exports_another_average(broken: BrokenJobs) -> None:
+    uninterrupted, interrupted = broken("forgets_average"), broken("forgets_average")
+    golden = uninterrupted.run()
+    interrupted.kill_at("step", nth=7)
+
+    attempt = interrupted.run()
+
+    assert digests_of(attempt).items() <= digests_of(golden).items()
+    assert interrupted.files()["final.json"] != uninterrupted.files()["final.json"]
+
+
+def test_keeps_log_in_memory_until_it_ends_by_itself(broken: BrokenJobs) -> None:
+    job = broken("keeps_log_in_memory")
+    killed = job.kill_at("step", nth=7)
+
+    ended = job.run()
+
+    assert killed.log == ""
+    assert ended.log.splitlines() == ["Resuming from step 5 of 20.", "Completed 20 steps."]
+
+
+def test_stalls_in_saves_for_four_fifths_of_its_time(broken: BrokenJobs) -> None:
+    attempt = broken("stalls_in_saves", STEP_SECONDS=0.01).run()
+    begun, ended = ([line["t"] for line in attempt.events(event)] for event in ("save.begin", "save.end"))
+    stalled_s = sum(end - begin for begin, end in zip(begun, ended, strict=True))
+
+    assert stalled_s >= 0.8 * (ended[-1] - attempt.events("start")[0]["t"])

@@ -167,7 +167,7 @@ def test_the_newest_two_checkpoints_are_kept_and_latest_names_the_newest(linear:
     assert linear.directories() == ["step_00000015", "step_00000020"]
     assert linear.files()["latest"] == b"step_00000020"
     order = [line["event"] for line in attempt.events() if line.get("step") == 10]
-    assert order == ["step", "save.begin", "save.write", "save.write", "save.commit", "save.end", "gc.begin", "gc.end"]
+    assert order == ["step", "save.begin", "save.write", "save.write", "save.commit", "save.latest", "save.end", "gc.begin", "gc.end"]
 
 
 def test_keep_says_how_many(linear: Job) -> None:

@@ -5,24 +5,12 @@ Case 13: https://github.com/KempnerInstitute/KempnerForge/issues/102 (its kind: 
 Caught by: ranks-agree
 """
 
-from workloads.linear.checkpoints import CheckpointDirectory
 from workloads.linear.train import Trainer, main
-from workloads.protocol import emit
-
-
-class MarkedPointer(CheckpointDirectory):
-    """Says when the pointer is about to move."""
-
-    def point_latest(self, step: int) -> None:
-        """Mark the moment, then move the pointer."""
-        emit("save.latest", step=step)
-        super().point_latest(step)
 
 
 class RanksRestoreDifferentSteps(Trainer):
     """Each rank finds its own way back."""
 
-    directory_type = MarkedPointer
     ranks_default = 2
 
     def choose(self) -> int:

@@ -121,7 +121,10 @@ class Trainer:
 
     def gather(self, value: Value) -> list[Value]:
         """Share a value with all ranks and return theirs in rank order; the ranks meet here."""
-        return self.gang.gather(value) if self.gang else [value]
+        if not self.gang:
+            return [value]
+        self.emit("collective", step=self.state.step)  # it waits for the others from here on, and is not the one they wait for
+        return self.gang.gather(value)
 
     def next_batch(self) -> tuple[int, int, list[int]]:
         """The samples of the next step, and the epoch and the cursor after it."""
@@ -204,6 +207,7 @@ class Trainer:
         self.checkpoints.write(step, self.encode())
         self.emit("save.commit", step=step)
         self.checkpoints.commit(step)
+        self.emit("save.latest", step=step)
         self.checkpoints.point_latest(step)
         self.emit("save.end", step=step, digests=digests)
         self.emit("gc.begin", step=step)
@@ -220,12 +224,15 @@ class Trainer:
         """Make the result durable, then say that the job is done."""
         self.save()
         if self.rank == 0:
-            result = {"step": self.state.step, "params": self.digests()["params"]}
-            self.checkpoints.replace_file("final.json", json.dumps(result).encode())
+            self.checkpoints.replace_file("final.json", json.dumps(self.result()).encode())
         self.gather("saved")
         print(f"Completed {self.state.step} steps.", flush=True)
         self.emit("done", step=self.state.step)
         return 0
+
+    def result(self) -> dict[str, object]:
+        """What the training was for."""
+        return {"step": self.state.step, "params": self.digests()["params"]}
 
     def emit(self, event: str, **fields: object) -> None:
         """Say what this rank is doing to whoever listens."""
