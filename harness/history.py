@@ -6,7 +6,7 @@ written long ago. A process killed while it appends leaves at most one torn line
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -146,12 +146,16 @@ class ExecutionFinished(Event, frozen=True, kw_only=True, tag="execution.finishe
 
 
 class LogLine(Located, frozen=True, kw_only=True, tag="log"):
-    """One line as an operator sees it; ``system`` and ``audit`` lines are the platform's."""
+    """One line as an operator sees it; ``system`` and ``audit`` lines are the platform's.
+
+    ``is_redrawn``: a carriage return began or ended it, as in a progress bar, of which only some states are ever written.
+    """
 
     stream: Literal["stdout", "stderr", "system", "audit"]
     text: str
     severity: str = "DEFAULT"
     reason: str = ""
+    is_redrawn: bool = False
 
 
 # ---- the job (workloads/protocol.md) ---------------------------------------------------------------------------------
@@ -403,23 +407,75 @@ class HistoryWriter:
             os.close(descriptor)
 
 
-def read_history(path: Path) -> History:
-    """Read a history.
+READ_BYTES = 1 << 20
+"""Read at once: some five thousand events. The bytes of a long history need not lie in memory beside the events made of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What events repeat, kept once: ranks, saves and the uninterrupted run name the same states and samples.
+
+    A long history with the uninterrupted run beside it takes a third of the memory, and equal states are found equal at once.
+    """
+
+    digests: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)
+    batches: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    def share(self, events: Iterable[Event]) -> None:
+        """Let events that were just read, and that nobody else has seen, hold the values seen before."""
+        for event in events:
+            if not isinstance(event, _WITH_DIGESTS):
+                continue
+            known = self.digests.setdefault(tuple(event.digests.values()), event.digests)
+            if known is not event.digests and known == event.digests:
+                msgspec.structs.force_setattr(event, "digests", known)
+            if isinstance(event, StepDone):
+                msgspec.structs.force_setattr(event, "batch_ids", self.batches.setdefault(event.batch_ids, event.batch_ids))
+
+
+_WITH_DIGESTS = (Restored, StepDone, SaveBegun, SaveEnded)
+
+_DECODER = msgspec.json.Decoder(AnyEvent)
+
+
+def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
+    """Read a history; one that is read beside another shares ``repeated`` with it.
 
     Raises:
         StoreError: When the file cannot be read.
         HistoryCorruptError: When a line other than a torn last one is not an event; names the line.
     """
+    known = Repeated() if repeated is None else repeated
+    events: list[Event] = []
+    unread = b""
     try:
-        data = path.read_bytes()
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(READ_BYTES):
+                whole, newline, rest = block.rpartition(b"\n")
+                if not newline:
+                    unread += block
+                    continue
+                found = _decode(unread + whole + newline, path, first_line=len(events) + 1)
+                known.share(found)
+                events += found
+                unread = rest
     except OSError as error:
         raise StoreError(path=path, attempted="read the history", reason=error.strerror or str(error)) from error
-    decoder = msgspec.json.Decoder(AnyEvent)
-    whole, _, rest = data.rpartition(b"\n")
-    events: list[Event] = []
-    for number, line in enumerate(whole.split(b"\n") if whole else (), start=1):
+    return History(events=tuple(events), is_torn=bool(unread))
+
+
+def _decode(lines: bytes, path: Path, *, first_line: int) -> list[Event]:
+    """Decode whole lines at once; only where one is bad, look for it line by line."""
+    try:
+        events: list[Event] = list(_DECODER.decode_lines(lines))
+    except msgspec.MsgspecError:
+        events = []
+    if len(events) == lines.count(b"\n"):
+        return events
+    events = []
+    for number, line in enumerate(lines[:-1].split(b"\n"), start=first_line):
         try:
-            events.append(decoder.decode(line))
+            events.append(_DECODER.decode(line))
         except msgspec.MsgspecError as error:
             raise HistoryCorruptError(path=path, line=number, reason=str(error)) from error
-    return History(events=tuple(events), is_torn=bool(rest))
+    return events

@@ -9,7 +9,7 @@ import msgspec
 from harness.capabilities import Target
 from harness.checkers import judge
 from harness.clock import Clock
-from harness.history import GoldenKnown, History, RunOpened, read_history
+from harness.history import GoldenKnown, History, Repeated, RunOpened, read_history
 from harness.runner import golden
 from harness.runner.binding import refuse_missing_capabilities
 from harness.runner.play import Stage, play
@@ -109,8 +109,9 @@ def check_run(directory: RunDirectory) -> Run:
         HistoryCorruptError: When its history is damaged.
     """
     scenario = read_scenario(directory.scenario_path)
-    history = read_history(directory.history_path)
-    uninterrupted = read_history(directory.golden_path) if directory.golden_path.exists() else None
+    repeated = Repeated()
+    history = read_history(directory.history_path, repeated=repeated)
+    uninterrupted = read_history(directory.golden_path, repeated=repeated) if directory.golden_path.exists() else None
     return Run(scenario=scenario, directory=directory, history=history, verdict=judge(scenario, history, uninterrupted))
 
 
