@@ -66,7 +66,7 @@ class Account:
         return Completeness(Outcome.INVALID, DURABLE, f"{short}: its last save is lost")
 
     def _reported_completeness(self, evidence: Evidence) -> Completeness:
-        result = next((event for event in reversed(evidence.events) if isinstance(event, ResultSeen)), None)
+        result = next(reversed(evidence.of_type(ResultSeen)), None)
         if result is not None and not result.sha256:
             return Completeness(Outcome.INVALID, RESULT, f"its result {result.path} is not there")
         if self.reported is not None and self.final and self.reported != self.final:
@@ -89,7 +89,7 @@ def account_of(task: int, evidence: Evidence) -> Account:
     said = [event.steps for life in lives for event in life.of_type(Started)]
     final = workload.steps or max(said, default=0)
     held = lineage.storage_before(task, END_S)
-    is_surveyed = any(isinstance(event, CheckpointsSeen) and event.task == task for event in evidence.events)
+    is_surveyed = any(event.task == task for event in evidence.of_type(CheckpointsSeen))
     is_told = is_surveyed and tells_steps_of(evidence, task, held)
     inspected = _inspected_step(task, evidence)
     is_saved = any(final in {event.step for event in life.saves_begun} | {event.step for event in life.saves_ended} for life in lives)
@@ -101,12 +101,12 @@ def account_of(task: int, evidence: Evidence) -> Account:
         reported=next((life.done.step for life in reversed(lives) if life.done is not None), None),
         durable=newest_sound(held) if is_told else inspected,
         owes_final_save=final > 0 and (is_saved or is_due) and (is_told or inspected is not None or not is_surveyed),
-        finished=next((event for event in evidence.events if isinstance(event, TaskFinished) and event.task == task), None),
+        finished=next((event for event in evidence.of_type(TaskFinished) if event.task == task), None),
     )
 
 
 def _inspected_step(task: int, evidence: Evidence) -> int | None:
     """What the workload's own inspection says of the last attempt's checkpoints; None when it said nothing."""
-    answers = [event for event in evidence.events if isinstance(event, Inspected) and event.task == task]
+    answers = [event for event in evidence.of_type(Inspected) if event.task == task]
     last = max(answers, key=lambda event: event.attempt, default=None)
     return last.step if last is not None and last.step >= 0 else None

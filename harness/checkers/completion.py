@@ -95,8 +95,8 @@ def _judge_cancel(accounts: Sequence[Account], evidence: Evidence, ruling: Rulin
     if cancelled is None:
         ruling.doubts.append("the execution was never cancelled")
         return
-    for event in evidence.events:
-        if isinstance(event, AttemptStarted) and event.t_s > cancelled.t_s:
+    for event in evidence.of_type(AttemptStarted):
+        if event.t_s > cancelled.t_s:
             who = f"task {event.task} attempt {event.attempt}"
             ruling.broken.append(f"{who} began at {event.t_s:.2f} s, and the execution was cancelled at {cancelled.t_s:.2f} s")
     for account in accounts:

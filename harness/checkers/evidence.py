@@ -1,15 +1,20 @@
 """What a checker may look at: the scenario, the history and its lineage, and the uninterrupted run. Never a target, never the disk."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar, cast
 
 from harness.history import Event, FaultObserved, FaultRequested, GoldenKnown, History, ObservationLost, RunClosed, RunOpened
 from harness.lineage import Lineage, trace
 from harness.scenario import Scenario
 from harness.verdict import Finding, Outcome
 
+Kind = TypeVar("Kind", bound=Event)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """All that a judgement may rest on.
 
@@ -30,32 +35,43 @@ class Evidence:
         """The events of the history."""
         return self.history.events
 
+    def of_type(self, kind: type[Kind]) -> tuple[Kind, ...]:
+        """The events of one type, in the order they were recorded."""
+        return cast("tuple[Kind, ...]", self._by_type.get(kind, ()))
+
+    @cached_property
+    def _by_type(self) -> Mapping[type[Event], tuple[Event, ...]]:
+        by_type: dict[type[Event], list[Event]] = defaultdict(list)
+        for event in self.events:
+            by_type[type(event)].append(event)
+        return {kind: tuple(events) for kind, events in by_type.items()}
+
     @property
     def opened(self) -> RunOpened | None:
         """The header."""
-        return next((event for event in self.events if isinstance(event, RunOpened)), None)
+        return next(iter(self.of_type(RunOpened)), None)
 
     @property
     def closed(self) -> RunClosed | None:
         """Why the run ended; None when the harness was killed before it did."""
-        return next((event for event in self.events if isinstance(event, RunClosed)), None)
+        return next(iter(self.of_type(RunClosed)), None)
 
     @property
     def golden_known(self) -> GoldenKnown | None:
         """Whether two uninterrupted runs were equal."""
-        return next((event for event in self.events if isinstance(event, GoldenKnown)), None)
+        return next(iter(self.of_type(GoldenKnown)), None)
 
     def requested(self) -> tuple[FaultRequested, ...]:
         """Injections that acted."""
-        return tuple(event for event in self.events if isinstance(event, FaultRequested))
+        return self.of_type(FaultRequested)
 
     def observed(self) -> tuple[FaultObserved, ...]:
         """Injections whose effect was seen."""
-        return tuple(event for event in self.events if isinstance(event, FaultObserved))
+        return self.of_type(FaultObserved)
 
     def lost(self, what: str) -> tuple[ObservationLost, ...]:
         """What was not recorded of one kind."""
-        return tuple(event for event in self.events if isinstance(event, ObservationLost) and event.what == what)
+        return tuple(event for event in self.of_type(ObservationLost) if event.what == what)
 
 
 def gather(scenario: Scenario, history: History, golden: History | None = None) -> Evidence:

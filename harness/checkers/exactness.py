@@ -14,20 +14,28 @@ from harness.verdict import Finding
 CHECKER = "bit-exact-resume"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Pair:
     """A state of the run and the state of the uninterrupted run that it must equal.
 
     Attributes:
-        where: Attempt, rank, what was done, step and moment.
-        mine, golden: Fingerprints.
+        event: Says the state.
+        life: Which did; None for an inspection.
+        golden: Fingerprints of the uninterrupted run.
         is_after_resume: Whether it says something of a resume: a step after one, or a restore where nothing was left to train.
     """
 
-    where: str
-    mine: State
+    event: StepDone | Restored | Inspected
+    life: Incarnation | None
     golden: State
     is_after_resume: bool
+
+    def __str__(self) -> str:
+        event = self.event
+        if self.life is None or isinstance(event, Inspected):
+            return f"the checkpoint that attempt {event.attempt} of task {event.task} left, inspected, of step {event.step}"
+        verb = "executed" if isinstance(event, StepDone) else "restored"
+        return f"{name_of_life(self.life)} rank {event.rank} {verb} step {event.step} at {event.t_s:.2f} s"
 
 
 def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
@@ -42,17 +50,19 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
     ruling = Ruling()
     compared = after_resume = different = 0
     for pair in _pairs(evidence.lineage, evidence.golden):
-        missing = [part for part in _owed_parts(expectation, pair) if part not in pair.mine or part not in pair.golden]
-        if missing and len(missing) == len(_owed_parts(expectation, pair)):
+        mine = pair.event.digests
+        owed = expectation.parts or tuple(sorted(mine.keys() | pair.golden.keys()))
+        missing = [part for part in owed if part not in mine or part not in pair.golden]
+        if len(missing) == len(owed):
             continue
         if missing and not ruling.doubts:
-            ruling.doubts.append(f"{pair.where}: {missing[0]} is reported by only one of the two runs")
+            ruling.doubts.append(f"{pair}: {missing[0]} is reported by only one of the two runs")
         compared += 1
         after_resume += pair.is_after_resume
-        part = first_difference(pair.mine, pair.golden, expectation.parts)
+        part = first_difference(mine, pair.golden, expectation.parts) if mine != pair.golden else ""
         different += bool(part)
         if part and different == 1:
-            ruling.broken.append(f"{pair.where}: {part} is {pair.mine[part]}, and {pair.golden[part]} in the uninterrupted run")
+            ruling.broken.append(f"{pair}: {part} is {mine[part]}, and {pair.golden[part]} in the uninterrupted run")
     if different > 1:
         ruling.facts.append(f"{different} of {compared} compared states differ")
     ruling.doubt_lost(evidence.lost("events"))
@@ -66,14 +76,10 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
     return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
-def _owed_parts(expectation: BitExactResume, pair: _Pair) -> tuple[str, ...]:
-    return expectation.parts or tuple(sorted(pair.mine.keys() | pair.golden.keys()))
-
-
 def _nothing(compared: int, evidence: Evidence) -> str:
     if compared:
         return f"{compared} states equal those of the uninterrupted run, none of them after a resume: nothing was proved of resuming"
-    failed = next((event for event in evidence.events if isinstance(event, Inspected) and event.step < 0), None)
+    failed = next((event for event in evidence.of_type(Inspected) if event.step < 0), None)
     why = f"; the inspection failed: {failed.detail}" if failed is not None else ""
     return f"no state has a fingerprint in both runs{why}"
 
@@ -92,21 +98,15 @@ def _pairs(lineage: Lineage, golden: Lineage) -> Iterator[_Pair]:
     inspected = {(event.task, event.step): event.digests for event in golden.events if isinstance(event, Inspected)}
     for event in lineage.events:
         if isinstance(event, Inspected) and event.digests and (event.task, event.step) in inspected:
-            where = f"the checkpoint that attempt {event.attempt} of task {event.task} left, inspected, of step {event.step}"
-            yield _Pair(where=where, mine=event.digests, golden=inspected[event.task, event.step], is_after_resume=event.attempt > 0)
+            yield _Pair(event, None, inspected[event.task, event.step], event.attempt > 0)
 
 
 def _pairs_of_life(life: Incarnation, known: Mapping[tuple[int, int, int], State]) -> Iterator[_Pair]:
-    has_nothing_left = not life.all_steps
+    has_nothing_left = life.done is not None and not life.all_steps
     for event in life.events:
         if not isinstance(event, Restored | StepDone) or not event.digests:
             continue
         golden = known.get((event.task, event.rank, event.step))
-        if golden is None:
-            continue
-        is_step = isinstance(event, StepDone)
-        what = f"{'executed' if is_step else 'restored'} step {event.step} at {event.t_s:.2f} s"
-        is_after_resume = life.number > 0 and (is_step or (has_nothing_left and life.done is not None))
-        yield _Pair(
-            where=f"{name_of_life(life)} rank {event.rank} {what}", mine=event.digests, golden=golden, is_after_resume=is_after_resume
-        )
+        if golden is not None:
+            is_after_resume = life.number > 0 and (isinstance(event, StepDone) or has_nothing_left)
+            yield _Pair(event, life, golden, is_after_resume)

@@ -109,7 +109,7 @@ def _judge(end: _End, expectation: ExitCodes, evidence: Evidence, ruling: Ruling
 
 def _could_not_save(end: _End, evidence: Evidence) -> bool:
     """Whether its writes were made to fail, by a fault that was not healed before it began."""
-    healed_s = {(event.injection, event.attempt): event.t_s for event in evidence.events if isinstance(event, FaultHealed)}
+    healed_s = {(event.injection, event.attempt): event.t_s for event in evidence.of_type(FaultHealed)}
     faults = [fault for fault in evidence.requested() if fault.fault == FAIL_WRITES and fault.task == end.attempt.task]
     return any(
         fault.t_s <= end.exit.t_s and healed_s.get((fault.injection, fault.attempt), end.exit.t_s) >= end.attempt.started_s

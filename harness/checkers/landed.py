@@ -54,7 +54,8 @@ def check(evidence: Evidence) -> Finding:
 
 def _due(evidence: Evidence) -> Iterator[_Due]:
     injections = evidence.scenario.injections
-    acts = [event for event in evidence.events if isinstance(event, FaultRequested | FaultObserved | FaultFailed)]
+    acts: tuple[FaultRequested | FaultObserved | FaultFailed, ...] = evidence.requested() + evidence.observed()
+    acts += evidence.of_type(FaultFailed)
     for index, injection in enumerate(injections):
         name = injection_name(injections, index)
         for attempt in (None,) if isinstance(injection.at, OnEffect) else injection.attempts:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.checkers.evidence import Evidence, unknown, valid
-from harness.history import SCHEMA_VERSION, Booted, FaultHealed, FaultObserved, FaultRequested, SaveBegun, SaveEnded, Started
+from harness.history import SCHEMA_VERSION, Booted, FaultHealed, SaveBegun, SaveEnded, Started
 from harness.lineage import Attempt
 from harness.verdict import Finding
 
@@ -71,7 +71,8 @@ def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:
     if workload.layout == "files":
         return  # what lies there may be anything
     for task in evidence.lineage.tasks:
-        saved = {event.step for event in evidence.events if isinstance(event, SaveBegun | SaveEnded) and event.task == task}
+        words: tuple[SaveBegun | SaveEnded, ...] = evidence.of_type(SaveBegun) + evidence.of_type(SaveEnded)
+        saved = {event.step for event in words if event.task == task}
         if saved and not workload.speaks_protocol:
             continue
         for survey in evidence.lineage.surveys(task):
@@ -84,9 +85,9 @@ def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:
 
 def _gaps_of_the_faults(evidence: Evidence) -> Iterator[str]:
     """A fault that was seen to act and not undone goes on acting on what is judged as its aftermath."""
-    healed = {(event.injection, event.attempt) for event in evidence.events if isinstance(event, FaultHealed)}
-    requested = {(event.injection, event.attempt) for event in evidence.events if isinstance(event, FaultRequested)}
-    for event in evidence.events:
-        place = (event.injection, event.attempt) if isinstance(event, FaultObserved) else None
+    healed = {(event.injection, event.attempt) for event in evidence.of_type(FaultHealed)}
+    requested = {(event.injection, event.attempt) for event in evidence.requested()}
+    for event in evidence.observed():
+        place = (event.injection, event.attempt)
         if place in requested and place not in healed:
             yield f"{place[0]} of attempt {place[1]}, observed at {event.t_s:.2f} s, was never healed"

@@ -102,7 +102,8 @@ def _is_a_step(evidence: Evidence, task: int, step: int) -> bool:
         return False
     if step == workload.steps or (workload.save_every and step % workload.save_every == 0):
         return True
-    return any(isinstance(event, StepDone | SaveEnded) and event.task == task and event.step == step for event in evidence.events)
+    said: tuple[StepDone | SaveEnded, ...] = evidence.of_type(StepDone) + evidence.of_type(SaveEnded)
+    return any((event.task, event.step) == (task, step) for event in said)
 
 
 def was_damaged(evidence: Evidence, task: int, from_s: float, to_s: float) -> bool:
@@ -148,7 +149,7 @@ def _chosen_s(life: Incarnation) -> float:
 
 
 def _was_surveyed(evidence: Evidence, task: int, from_s: float, to_s: float, *, is_whole: bool) -> bool:
-    surveys = (event for event in evidence.events if isinstance(event, CheckpointsSeen) and event.task == task)
+    surveys = (event for event in evidence.of_type(CheckpointsSeen) if event.task == task)
     return any(from_s <= event.t_s <= to_s and (event.is_whole or not is_whole) for event in surveys)
 
 
@@ -157,7 +158,7 @@ def losses_of_last_good(evidence: Evidence, task: int) -> Iterator[str]:
 
     Only surveys made while no attempt ran are held against the job: a directory that is being written cannot be read at one moment.
     """
-    acknowledged = [event for event in evidence.events if isinstance(event, SaveEnded) and event.task == task]
+    acknowledged = [event for event in evidence.of_type(SaveEnded) if event.task == task]
     last_good: tuple[int, float] | None = None
     is_accounted_for = False  # damaged by a fault, or said before
     for survey in evidence.lineage.surveys(task):

@@ -4,7 +4,7 @@ A survey shows contents, never causes. The cause is read from what else happened
 that damages storage at rest, or nothing that would explain it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -52,26 +52,21 @@ class StoredStep:
         return self.state == "committed" and self.change != "fault"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Survey:
     """A survey with what is known of storage after it.
 
     Attributes:
-        seen: What was looked at.
-        held: Checkpoints by step; the same mapping goes on to change with the next survey.
+        seen: As it was recorded.
+        looked_at: What it looked at: all there was, or the checkpoint just saved.
         is_after_damage: Whether a fault changed storage at rest since the survey before.
+        held: Checkpoints by step as known after it; the same mapping goes on to change with the next survey.
     """
 
     seen: CheckpointsSeen
-    held: Mapping[int, StoredStep]
+    looked_at: tuple[StoredStep, ...]
     is_after_damage: bool
-
-    @property
-    def looked_at(self) -> Sequence[StoredStep]:
-        """Of ``held``, what this survey looked at: all of it, or the checkpoint just saved."""
-        if self.seen.is_whole:
-            return list(self.held.values())
-        return [self.held[checkpoint.step] for checkpoint in self.seen.checkpoints]
+    held: Mapping[int, StoredStep]
 
 
 StorageEvent = CheckpointsSeen | SaveBegun | SaveEnded | FaultRequested
@@ -84,18 +79,32 @@ def newest_sound(held: Mapping[int, StoredStep]) -> int | None:
     return max((step for step in sound if step >= 0), default=None if sound else 0)
 
 
-def follow(events: Iterable[StorageEvent]) -> Iterator[Survey]:
-    """Go through the surveys of one task; ``events`` are all of it that storage is read from, in order of time."""
+Look = tuple[CheckpointsSeen, tuple[StoredStep, ...], bool]
+"""A survey, what it looked at, and whether a fault came before it."""
+
+
+def read_looks(events: Iterable[StorageEvent]) -> Iterator[Look]:
+    """Find out who changed what; ``events`` are those of one task in order of time."""
     ledger = _Ledger()
     for event in events:
         if isinstance(event, CheckpointsSeen):
-            yield ledger.survey(event)
+            yield ledger.look(event)
         elif isinstance(event, SaveBegun):
             ledger.begun[event.step] = event.attempt
         elif isinstance(event, SaveEnded):
             ledger.ended.add(event.step)
         elif event.fault in DAMAGE:
             ledger.note_damage()
+
+
+def follow(looks: Iterable[Look]) -> Iterator[Survey]:
+    """Go through the surveys of a task with what storage held after each."""
+    held: dict[int, StoredStep] = {}
+    for seen, looked_at, is_after_damage in looks:
+        if seen.is_whole:
+            held = {}
+        held.update((stored.step, stored) for stored in looked_at)
+        yield Survey(seen, looked_at, is_after_damage, held)
 
 
 @dataclass(slots=True)
@@ -119,16 +128,16 @@ class _Ledger:
         """A fault has changed storage at rest."""
         self._is_damaged, self._seen_since_damage = True, set()
 
-    def survey(self, seen: CheckpointsSeen) -> Survey:
-        """Take in what was looked at."""
-        before = dict(self.held) if seen.is_whole else self.held
-        if seen.is_whole:
-            self.held = {}
-        for checkpoint in sorted(seen.checkpoints, key=lambda checkpoint: _STATE_ORDER[checkpoint.state]):
-            self.held[checkpoint.step] = self._store(checkpoint, before.get(checkpoint.step))
+    def look(self, seen: CheckpointsSeen) -> Look:
+        """Take in what was looked at; of several checkpoints of a step, the most finished one counts."""
+        before = self.held
+        self.held = {} if seen.is_whole else before
+        in_order = sorted(seen.checkpoints, key=lambda checkpoint: _STATE_ORDER[checkpoint.state])
+        looked_at = {checkpoint.step: self._store(checkpoint, before.get(checkpoint.step)) for checkpoint in in_order}
+        self.held.update(looked_at)
         self._settle(seen)
         is_after_damage, self._is_damaged = self._is_damaged, False
-        return Survey(seen=seen, held=self.held, is_after_damage=is_after_damage)
+        return seen, tuple(looked_at.values()), is_after_damage
 
     def _settle(self, seen: CheckpointsSeen) -> None:
         """Forget what this look has explained; no save of an attempt that has ended is under way any more."""

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
-from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, CheckpointsSeen, Event, JobEvent, LogLine, SignalSent, StepDone
+from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, Event, JobEvent, LogLine, SignalSent, StepDone
 from harness.lineage.lives import Attempt, Incarnation, read_attempt
-from harness.lineage.storage import StorageEvent, StoredStep, Survey, follow, newest_sound
+from harness.lineage.storage import Look, StorageEvent, StoredStep, Survey, follow, newest_sound, read_looks
 
 END_S = float("inf")
 """Later than everything in a history."""
@@ -53,9 +53,9 @@ class Lineage:
         trained = [life for life in self.incarnations_of(task) if life.restored_step is not None]
         return tuple(pairwise(trained))
 
-    def surveys(self, task: int, until_s: float = END_S) -> Iterator[Survey]:
-        """Surveys of a task's checkpoints in order of time, up to a moment, each with what storage held after it."""
-        return follow(takewhile(lambda event: event.t_s <= until_s, self._storage_events.get(task, ())))
+    def surveys(self, task: int) -> Iterator[Survey]:
+        """Surveys of a task's checkpoints in order of time, each with what storage held after it."""
+        return follow(self._looks.get(task, ()))
 
     def is_quiet_at(self, task: int, t_s: float) -> bool:
         """Whether no attempt of a task ran at a moment: what storage held then, nobody was just changing."""
@@ -63,41 +63,33 @@ class Lineage:
 
     def storage_before(self, task: int, t_s: float) -> Mapping[int, StoredStep]:
         """What storage held for a task at a moment, by step, from the surveys up to it; empty when none was made."""
-        count = bisect_right(self._survey_moments.get(task, ()), t_s)
-        if (task, count) not in self._held:
-            held: Mapping[int, StoredStep] = {}
-            for survey in self.surveys(task, t_s):
-                held = survey.held
-            self._held[task, count] = held
-        return self._held[task, count]
+        held: Mapping[int, StoredStep] = {}
+        for survey in follow(self._looks_before(task, t_s)):
+            held = survey.held
+        return held
 
     def newest_sound_step(self, task: int, t_s: float) -> int | None:
         """The newest step on storage at a moment that is committed and unchanged.
 
         0 when there is none; None when storage was never surveyed, or when nothing says of which steps its checkpoints are.
         """
-        is_surveyed = bisect_right(self._survey_moments.get(task, ()), t_s) > 0
-        return newest_sound(self.storage_before(task, t_s)) if is_surveyed else None
+        return newest_sound(self.storage_before(task, t_s)) if self._looks_before(task, t_s) else None
+
+    def _looks_before(self, task: int, t_s: float) -> Sequence[Look]:
+        """Looks up to a moment, from the last that saw everything on."""
+        looks = self._looks.get(task, ())
+        end = bisect_right(looks, t_s, key=lambda look: look[0].t_s)
+        begin = next((index for index in range(end - 1, -1, -1) if looks[index][0].is_whole), 0)
+        return looks[begin:end]
 
     @cached_property
-    def _storage_events(self) -> Mapping[int, Sequence[StorageEvent]]:
+    def _looks(self) -> Mapping[int, Sequence[Look]]:
         """By task, in order of time."""
         events: dict[int, list[StorageEvent]] = defaultdict(list)
         for event in self.events:
             if isinstance(event, StorageEvent):
                 events[event.task].append(event)
-        return {task: sorted(of_task, key=lambda event: event.t_s) for task, of_task in events.items()}
-
-    @cached_property
-    def _survey_moments(self) -> Mapping[int, Sequence[float]]:
-        return {
-            task: [event.t_s for event in events if isinstance(event, CheckpointsSeen)] for task, events in self._storage_events.items()
-        }
-
-    @cached_property
-    def _held(self) -> dict[tuple[int, int], Mapping[int, StoredStep]]:
-        """What storage held by task and number of surveys: many promises ask for the same few moments."""
-        return {}
+        return {task: tuple(read_looks(sorted(of_task, key=lambda event: event.t_s))) for task, of_task in events.items()}
 
 
 def trace(events: Iterable[Event]) -> Lineage:
