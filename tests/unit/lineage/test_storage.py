@@ -119,16 +119,7 @@ def test_surveys_say_what_they_looked_at_and_whether_damage_came_before():
 
 
 def test_tasks_have_storage_of_their_own():
-    run = (
-        Run()
-        .attempt(0)
-        .begin()
-        .steps(1, 5)
-        .attempt(0, task=1)
-        .begin()
-        .step(1)
-        .add(FaultRequested, injection="x", fault="flip-byte", task=1)
-    )
+    run = Run().attempt(0).begin().steps(1, 5).attempt(0, task=1).begin().step(1).request("x", "flip-byte")
     run.here(SaveBegun, step=1).killed()
     assert lineage_of(run).newest_sound_step(0, END_S) == 5
     assert newest_sound(lineage_of(run).storage_before(1, END_S)) == 0
