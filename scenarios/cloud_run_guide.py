@@ -14,7 +14,7 @@ from harness.scenario.expectations import (
     WithinRetries,
 )
 from harness.scenario.faults import CancelExecution, ExpireTimeout, Kill, Maintenance, TruncateFile
-from harness.scenario.triggers import AtMarker, AtStep, OnEffect
+from harness.scenario.triggers import AtMarker, AtStep, OnEffect, OnLog
 from scenarios.jobs import COUNTER
 
 MAINTENANCE_LINES = LogOrder(
@@ -49,6 +49,23 @@ MAINTENANCE = Scenario(
         BitExactResume(),
         WithinRetries(attempts_max=2),
         MAINTENANCE_LINES,
+    ),
+    tags=("guide-a",),
+)
+
+MAINTENANCE_IN_A_SAVE = Scenario(
+    name="maintenance-that-comes-with-a-periodic-save-loses-no-step",
+    why="guide A: the periodic checkpoint is the real protection, the final save best effort; here both fall together",
+    workload=COUNTER,
+    injections=(Injection(fault=Maintenance(), at=OnLog(pattern=r"^Saving checkpoint at step 10\b")),),
+    expects=(
+        Completes(),
+        ExitCodes(),
+        GraceConduct(margin_s_min=5.0),
+        IntactCheckpoints(),
+        ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0),
+        BitExactResume(),
+        WithinRetries(attempts_max=2),
     ),
     tags=("guide-a",),
 )
@@ -180,6 +197,7 @@ TASKS_APART = Scenario(
 SCENARIOS = (
     UNINTERRUPTED,
     MAINTENANCE,
+    MAINTENANCE_IN_A_SAVE,
     EVERY_RETRY_SPENT,
     RETRIES_EXHAUSTED,
     NO_RETRIES,

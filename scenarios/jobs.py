@@ -1,6 +1,6 @@
 """The right jobs of the catalogue, sized so that a scenario takes seconds."""
 
-from harness.scenario import Workload
+from harness.scenario import Outside, Workload
 
 COUNTER = Workload(
     name="counter",
@@ -21,6 +21,7 @@ LINEAR = Workload(
     environment={"STEPS": "40", "STEP_SECONDS": "0.02", "SAVE_EVERY": "5", "SEED": "{seed}"},
     layout="step-directories",
     sources=("workloads/linear", "workloads/protocol.py"),
+    outside=Outside(result="{checkpoint_dir}/final.json"),
 )
 """The whole promise in the standard library: optimizer, PRNG, data order, fencing, verified checkpoints."""
 

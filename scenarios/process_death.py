@@ -1,7 +1,16 @@
 """A process dies without notice: between saves, in every phase of a save, while it recovers, again and again."""
 
 from harness.scenario import Injection, Scenario
-from harness.scenario.expectations import Completes, ExactlyOnceData, GraceConduct, NoHang, SavesAtCadence, WithinRetries
+from harness.scenario.expectations import (
+    Completes,
+    ExactlyOnceData,
+    Goodput,
+    GraceConduct,
+    NoHang,
+    SameResult,
+    SavesAtCadence,
+    WithinRetries,
+)
 from harness.scenario.faults import Kill, Pause, Terminate
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnLog
 from scenarios.jobs import LINEAR
@@ -20,7 +29,8 @@ BETWEEN_SAVES = Scenario(
     why="design: the periodic checkpoint is the real protection; a host error gives no grace",
     workload=LINEAR,
     injections=(Injection(fault=Kill(), at=AtStep(step=13)),),
-    expects=recovers(attempts_max=2),
+    expects=(*recovers(attempts_max=2), SameResult(), Goodput()),
+    tags=("case-23",),
 )
 
 PHASES_OF_A_SAVE = (
@@ -101,7 +111,7 @@ SECOND_RESUME = Scenario(
     workload=LINEAR,
     injections=(Injection(fault=Kill(), at=AtMarker(event="step", nth=8), attempts=(0, 1, 2)),),
     expects=recovers(attempts_max=4),
-    tags=("case-1", "case-19"),
+    tags=("case-1", "case-19", "case-26"),
 )
 
 FIRST_SAVE_AFTER_RESUME = Scenario(

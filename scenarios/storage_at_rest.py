@@ -47,7 +47,12 @@ SCENARIOS = (
         TearRename(),
         ("case-3",),
     ),
-    _damaged("a-flipped-byte-is-noticed-and-the-older-checkpoint-is-used", "training-stack T4: atomicity is not integrity", FlipByte()),
+    _damaged(
+        "a-flipped-byte-is-noticed-and-the-older-checkpoint-is-used",
+        "training-stack T4: atomicity is not integrity; case 6: the damaged step is saved over afterwards",
+        FlipByte(),
+        ("case-6",),
+    ),
     _damaged("a-truncated-file-is-noticed-and-the-older-checkpoint-is-used", "case 62: a truncated object", TruncateFile(), ("case-62",)),
     _damaged(
         "an-emptied-file-is-noticed-and-the-older-checkpoint-is-used",
