@@ -7,15 +7,22 @@ steps is seen.
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, get_args
 
+import msgspec
+
 from harness.history import (
+    BarrierReached,
     Booted,
     Done,
     FaultRequested,
     JobEvent,
+    Marked,
     RestoreBegun,
     Restored,
     SaveBegun,
@@ -35,8 +42,7 @@ the exit; ``requeue``: between two attempts."""
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Seconds of one category."""
 
     category: Category
@@ -75,7 +81,7 @@ class Recovery:
         return self.recovered_s - self.fault_s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ledger:
     """One task's time."""
 
@@ -108,7 +114,14 @@ class Ledger:
 
     def total(self, category: Category) -> float:
         """Seconds of a category."""
-        return sum(span.seconds for span in self.spans if span.category == category)
+        return self._totals.get(category, 0.0)
+
+    @cached_property
+    def _totals(self) -> Mapping[Category, float]:
+        totals: dict[Category, float] = defaultdict(float)
+        for span in self.spans:
+            totals[span.category] += span.seconds
+        return dict(totals)
 
 
 def keep(lineage: Lineage, task: int) -> Ledger | None:
@@ -136,7 +149,7 @@ def keep(lineage: Lineage, task: int) -> Ledger | None:
 
 def _end_of_task(attempts: Sequence[Attempt]) -> float:
     ends = [attempt.exit.t_s for attempt in attempts if attempt.exit]
-    words = [event.t_s for attempt in attempts for life in attempt.incarnations for event in life.events]
+    words = [life.events[-1].t_s for attempt in attempts for life in attempt.incarnations if life.events]
     return max([*ends, *words, attempts[-1].started_s])
 
 
@@ -172,12 +185,12 @@ def _walk(life: Incarnation, begin_s: float, end_s: float, cut: int) -> Iterator
         return Span(category=category, begin_s=cursor_s, end_s=until_s, attempt=life.attempt, step=step)
 
     for event in life.events:
-        if event.rank != 0 or not begin_s <= event.t_s <= end_s:
+        if event.rank != 0 or isinstance(event, _CLOSING_NOTHING) or not begin_s <= event.t_s <= end_s:
             continue
         category = _category(event, saving=saving, restoring=restoring, leaving=leaving, cut=cut)
-        saving = isinstance(event, SaveBegun) or (saving and not isinstance(event, SaveEnded | StepDone))
+        saving = isinstance(event, SaveBegun) or (saving and not isinstance(event, (SaveEnded, StepDone)))
         restoring = restoring or isinstance(event, RestoreBegun)
-        leaving = leaving or isinstance(event, SigtermSeen | Done)
+        leaving = leaving or isinstance(event, (SigtermSeen, Done))
         if category is None:
             continue
         yield span(category, event.t_s, event.step if isinstance(event, StepDone) else -1)
@@ -187,16 +200,19 @@ def _walk(life: Incarnation, begin_s: float, end_s: float, cut: int) -> Iterator
         yield span("wind-down" if leaving else ("lost" if spoken else "provision"), end_s)
 
 
+_CLOSING_NOTHING = (Marked, BarrierReached)
+
+
 def _category(event: JobEvent, *, saving: bool, restoring: bool, leaving: bool, cut: int) -> Category | None:
-    """What the time before a word was; None where the word closes nothing (an asynchronous save's end, a marker)."""
+    """What the time before a word was; None where the word closes nothing (an asynchronous save's end)."""
+    if isinstance(event, StepDone):
+        return "productive" if cut < 0 or event.step <= cut else "lost"
     if isinstance(event, Booted):
         return "provision"
     if isinstance(event, RestoreBegun):
         return "start"
     if isinstance(event, Restored | Started):
         return "restore" if restoring else "start"
-    if isinstance(event, StepDone):
-        return "productive" if cut < 0 or event.step <= cut else "lost"
     if isinstance(event, SaveBegun):
         return "wind-down" if leaving else "save"
     if isinstance(event, SaveEnded):
@@ -216,7 +232,10 @@ def _split_compile(spans: list[Span]) -> list[Span]:
     if first.seconds <= usual_s:
         return spans
     border_s = first.end_s - usual_s
-    parts = [replace(first, category="compile", end_s=border_s, step=-1), replace(first, begin_s=border_s)]
+    parts = [
+        msgspec.structs.replace(first, category="compile", end_s=border_s, step=-1),
+        msgspec.structs.replace(first, begin_s=border_s),
+    ]
     return [*spans[: steps[0]], *parts, *spans[steps[0] + 1 :]]
 
 
@@ -230,14 +249,13 @@ def _save_times(lineage: Lineage, task: int) -> tuple[float, ...]:
 
 
 def _recoveries(lineage: Lineage, ledger: Ledger) -> Iterator[Recovery]:
+    faults = [event for event in lineage.events if isinstance(event, FaultRequested)]
     for before, after in lineage.successors(ledger.task):
         died_s = min(before.ended_s if before.ended_s is not None else after.began_s, after.began_s)
         hit_s = [
             fault.t_s
-            for fault in lineage.events
-            if isinstance(fault, FaultRequested)
-            and (fault.task, fault.attempt) == (before.task, before.attempt)
-            and before.began_s <= fault.t_s <= died_s
+            for fault in faults
+            if (fault.task, fault.attempt) == (before.task, before.attempt) and before.began_s <= fault.t_s <= died_s
         ]
         fault_s = min(hit_s, default=died_s)
         executed = before.last_step(after.began_s)
@@ -245,7 +263,7 @@ def _recoveries(lineage: Lineage, ledger: Ledger) -> Iterator[Recovery]:
         if recovered_s is None:
             continue
         parts = {"detect": died_s - fault_s}
-        for span in ledger.spans:
+        for span in _spans_between(ledger.spans, died_s, recovered_s):
             overlap_s = min(span.end_s, recovered_s) - max(span.begin_s, died_s)
             if overlap_s > 0:
                 name = "replay" if span.category in ("productive", "lost") else span.category
@@ -257,6 +275,13 @@ def _recoveries(lineage: Lineage, ledger: Ledger) -> Iterator[Recovery]:
             lost_steps=max(0, executed - (after.restored_step or 0)),
             parts=parts,
         )
+
+
+def _spans_between(spans: Sequence[Span], begin_s: float, end_s: float) -> Sequence[Span]:
+    """Spans that lie in an interval in part or whole; they follow one another in time."""
+    first = bisect_right(spans, begin_s, key=lambda span: span.end_s)
+    last = bisect_right(spans, end_s, key=lambda span: span.begin_s)
+    return spans[first:last]
 
 
 def _recovered_s(lineage: Lineage, task: int, after: Incarnation, executed: int) -> float | None:

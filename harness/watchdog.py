@@ -30,7 +30,6 @@ HOLDING_FAULTS = frozenset({"pause", "overlap-attempts"})
 class _Rank:
     """How far a rank is: its last step, and what it said since. The same marker again (a heartbeat) is no progress."""
 
-    heard_s: float
     step: int = 0
     said: set[tuple[str, int]] = field(default_factory=set)
     is_waiting: bool = False
@@ -38,14 +37,14 @@ class _Rank:
 
 @dataclass(slots=True)
 class _Watched:
-    """A running attempt."""
+    """A running attempt, and when a rank of it last made progress."""
 
-    started_s: float
+    heard_s: float
     ranks: dict[int, _Rank] = field(default_factory=dict)
 
     def quiet_s(self, now_s: float) -> float:
         """How long every rank has been silent."""
-        return now_s - max((rank.heard_s for rank in self.ranks.values()), default=self.started_s)
+        return now_s - self.heard_s
 
 
 class Watchdog:
@@ -65,17 +64,17 @@ class Watchdog:
     def feed(self, events: Sequence[Event]) -> None:
         """Take note of events."""
         for event in events:
-            if isinstance(event, AttemptStarted):
-                ranks = {rank: _Rank(heard_s=event.t_s) for rank in range(self._ranks)}
-                self._attempts[event.task, event.attempt] = _Watched(started_s=event.t_s, ranks=ranks)
+            if isinstance(event, JobEvent):
+                self._hear(event)
+            elif isinstance(event, AttemptStarted):
+                ranks = {rank: _Rank() for rank in range(self._ranks)}
+                self._attempts[event.task, event.attempt] = _Watched(heard_s=event.t_s, ranks=ranks)
             elif isinstance(event, AttemptExited | AttemptAbandoned):
                 self._attempts.pop((event.task, event.attempt), None)
             elif isinstance(event, FaultRequested) and event.fault in HOLDING_FAULTS:
                 self._held.setdefault((event.task, event.attempt), set()).add(event.injection)
             elif isinstance(event, FaultHealed):
                 self._resume(event)
-            elif isinstance(event, JobEvent):
-                self._hear(event)
 
     def overdue(self, now_s: float) -> HangCalled | None:
         """The hang of the first attempt in which every rank has been silent for too long; None while there is none.
@@ -96,17 +95,23 @@ class Watchdog:
 
     def quiet_s(self, now_s: float) -> float:
         """The longest present silence of an attempt that nobody holds; 0 without one."""
-        return max((watched.quiet_s(now_s) for place, watched in self._attempts.items() if not self._held.get(place)), default=0.0)
+        longest = 0.0
+        for place, watched in self._attempts.items():
+            if not self._held.get(place):
+                longest = max(longest, watched.quiet_s(now_s))
+        return longest
 
     def _hear(self, event: JobEvent) -> None:
         watched = self._attempts.get((event.task, event.attempt))
         if watched is None:
             return
-        rank = watched.ranks.setdefault(event.rank, _Rank(heard_s=event.t_s))
+        rank = watched.ranks.get(event.rank)
+        if rank is None:
+            rank = watched.ranks[event.rank] = _Rank()
         word = (event.name, event.step) if isinstance(event, Marked) else (type(event).__name__, getattr(event, "step", -1))
         if word in rank.said:
             return
-        rank.heard_s = max(rank.heard_s, event.t_s)
+        watched.heard_s = max(watched.heard_s, event.t_s)
         rank.is_waiting = word[0] in WAITING_MARKERS
         if isinstance(event, StepDone):
             rank.step = event.step
@@ -119,8 +124,8 @@ class Watchdog:
             return
         held.discard(event.injection)
         watched = self._attempts.get((event.task, event.attempt))
-        for rank in watched.ranks.values() if watched else ():
-            rank.heard_s = max(rank.heard_s, event.t_s)
+        if watched is not None:
+            watched.heard_s = max(watched.heard_s, event.t_s)
 
 
 def _least_advanced(ranks: dict[int, _Rank]) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.checkers.evidence import Evidence, Ruling
 from harness.checkers.successions import name_of_life
@@ -20,8 +20,7 @@ IDS_MAX = 8
 """Samples named in a reason: enough to see a shift or a restart."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Execution:
+class _Execution(NamedTuple):
     """One execution of one step by one rank.
 
     Attributes:
@@ -125,6 +124,8 @@ def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) 
 def _repetitions(executions: list[_Execution]) -> Iterator[str]:
     """A step that is retained twice has put its samples into the state twice."""
     counts = Counter((each.done.task, each.done.rank, each.done.step) for each in executions if each.is_retained)
+    if not counts or max(counts.values()) == 1:
+        return
     for each in executions:
         place = (each.done.task, each.done.rank, each.done.step)
         if each.is_retained and counts[place] > 1:

@@ -1,5 +1,7 @@
 """Nobody waits for ever: no live attempt is silent for too long, and where one is, the rank that the others wait for is named."""
 
+from operator import attrgetter
+
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, Event, HangCalled, JobEvent, RunClosed
 from harness.scenario.expectations import NoHang
@@ -32,14 +34,18 @@ def _watch_again(evidence: Evidence, quiet_s: float) -> tuple[HangCalled | None,
     """Replay the history to a watchdog: the first silence that was too long, and the longest one."""
     watchdog = Watchdog(quiet_s=quiet_s, ranks=evidence.scenario.workload.ranks)
     longest = 0.0
-    for event in sorted(evidence.events, key=lambda event: event.t_s):
-        if isinstance(event, JobEvent | AttemptExited | RunClosed):
-            longest = max(longest, watchdog.quiet_s(event.t_s))
-            hang = watchdog.overdue(event.t_s)
+    for event in sorted(evidence.events, key=attrgetter("t_s")):
+        if isinstance(event, _ENDING_SILENCE):
+            silence_s = watchdog.quiet_s(event.t_s)
+            longest = max(longest, silence_s)
+            hang = watchdog.overdue(event.t_s) if silence_s >= quiet_s else None
             if hang is not None and not _is_late_word(event, hang):
                 return hang, longest
         watchdog.feed([event])
     return None, longest
+
+
+_ENDING_SILENCE = (JobEvent, AttemptExited, RunClosed)
 
 
 def _is_late_word(event: Event, hang: HangCalled) -> bool:

@@ -4,10 +4,12 @@ An *incarnation* is one life of the job's processes, from their first word to th
 restarts its workers inside one attempt, so an attempt may hold several.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from operator import attrgetter
+from typing import TypeVar, cast
 
 from harness.history import (
     AttemptAbandoned,
@@ -52,52 +54,60 @@ class Incarnation:
     exit: AttemptExited | None
 
     def of_type(self, kind: type[Said], *, rank: int | None = None) -> tuple[Said, ...]:
-        """Its events of one type, of one rank or of all."""
-        return tuple(event for event in self.events if isinstance(event, kind) and rank in (None, event.rank))
+        """Its events of exactly one type, of one rank or of all."""
+        found = cast("tuple[Said, ...]", self._by_type.get(kind, ()))
+        return found if rank is None else tuple(event for event in found if event.rank == rank)
+
+    @cached_property
+    def _by_type(self) -> Mapping[type[JobEvent], tuple[JobEvent, ...]]:
+        by_type: dict[type[JobEvent], list[JobEvent]] = defaultdict(list)
+        for event in self.events:
+            by_type[type(event)].append(event)
+        return {kind: tuple(events) for kind, events in by_type.items()}
 
     @cached_property
     def steps(self) -> tuple[StepDone, ...]:
         """Steps of rank 0, in the order done."""
-        return self.steps_of(0)
+        return self.of_type(StepDone, rank=0)
 
     def steps_of(self, rank: int) -> tuple[StepDone, ...]:
         """Steps of a rank, in the order done."""
-        return tuple(event for event in self.all_steps if event.rank == rank)
+        return self.steps if rank == 0 else self.of_type(StepDone, rank=rank)
 
-    @cached_property
+    @property
     def all_steps(self) -> tuple[StepDone, ...]:
         """Steps of all ranks, in the order done."""
         return self.of_type(StepDone)
 
-    @cached_property
+    @property
     def restores(self) -> tuple[Restored, ...]:
         """Checkpoints that it loaded, of all ranks."""
         return self.of_type(Restored)
 
-    @cached_property
+    @property
     def saves_begun(self) -> tuple[SaveBegun, ...]:
         """Saves that it decided."""
         return self.of_type(SaveBegun)
 
-    @cached_property
+    @property
     def saves_ended(self) -> tuple[SaveEnded, ...]:
         """Saves that it acknowledged."""
         return self.of_type(SaveEnded)
 
-    @cached_property
+    @property
     def started(self) -> Started | None:
         """When rank 0 was ready to train."""
-        return next((event for event in self.events if isinstance(event, Started) and event.rank == 0), None)
+        return next(iter(self.of_type(Started, rank=0)), None)
 
     @property
     def done(self) -> Done | None:
         """When it held itself to be complete."""
-        return next((event for event in self.events if isinstance(event, Done) and event.rank == 0), None)
+        return next(iter(self.of_type(Done, rank=0)), None)
 
     @property
     def sigterm_seen(self) -> SigtermSeen | None:
         """When the first of its ranks noticed SIGTERM."""
-        return next((event for event in self.events if isinstance(event, SigtermSeen)), None)
+        return next(iter(self.of_type(SigtermSeen)), None)
 
     @property
     def restored_step(self) -> int | None:
@@ -138,10 +148,8 @@ def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life:
     """Put together one attempt from what was seen of it; its lives are numbered from ``first_life``."""
     end = next((event for event in events if isinstance(event, AttemptExited)), None)
     started_s = next((event.t_s for event in events if isinstance(event, AttemptStarted)), events[0].t_s)
-    lives = _Lives()
-    for event in sorted((event for event in events if isinstance(event, JobEvent)), key=lambda event: event.t_s):
-        lives.hear(event)
-    heard = lives.events or [[]]
+    spoken = [event for event in events if isinstance(event, JobEvent)]
+    heard = _Lives().hear(sorted(spoken, key=attrgetter("t_s"))) or [[]]
     begins = [started_s] + [life[0].t_s for life in heard[1:]]
     incarnations = tuple(
         Incarnation(
@@ -167,6 +175,9 @@ def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life:
     )
 
 
+_OPENING = (Booted, Started)
+
+
 @dataclass(slots=True)
 class _Lives:
     """Splits what an attempt said into lives.
@@ -175,26 +186,36 @@ class _Lives:
     before it could speak in a life is not counted into the wrong one from then on.
     """
 
-    events: list[list[JobEvent]] = field(default_factory=list)
+    _events: list[list[JobEvent]] = field(default_factory=list)
     _life_of_rank: dict[int, int] = field(default_factory=dict)
     _opened: set[tuple[str, int, int]] = field(default_factory=set)
 
-    def hear(self, event: JobEvent) -> None:
-        """Add an event to the life it belongs to."""
-        life = self._life_of_rank.get(event.rank, max(len(self.events) - 1, 0))
+    def hear(self, events: Iterable[JobEvent]) -> list[list[JobEvent]]:
+        """Add each event to the life it belongs to; returns the lives."""
+        for event in events:
+            life = self._life_of_rank.get(event.rank)
+            if life is None or isinstance(event, _OPENING):
+                life = self._place(event)
+            self._events[life].append(event)
+        return self._events
+
+    def _place(self, event: JobEvent) -> int:
+        """The life of an event that is a rank's first word or may open a life."""
+        newest = max(len(self._events) - 1, 0)
+        life = self._life_of_rank.get(event.rank, newest)
         if isinstance(event, Booted):
-            life = self._join("boot", event.rank, max(len(self.events) - 1, 0))
+            life = self._join("boot", event.rank, newest)
         elif isinstance(event, Started):
             life = self._join("start", event.rank, life)
         self._life_of_rank[event.rank] = life
-        while len(self.events) <= life:
-            self.events.append([])
-        self.events[life].append(event)
+        while len(self._events) <= life:
+            self._events.append([])
+        return life
 
     def _join(self, word: str, rank: int, life: int) -> int:
         """The life that a rank opens or joins with a word: ``life``, or where it has said that there, the newest in which it has not."""
         if (word, rank, life) in self._opened:
-            newest = len(self.events) - 1
+            newest = len(self._events) - 1
             life = newest if (word, rank, newest) not in self._opened else newest + 1
         self._opened.add((word, rank, life))
         return life

@@ -72,6 +72,9 @@ class Survey:
 StorageEvent = CheckpointsSeen | SaveBegun | SaveEnded | FaultRequested
 """What storage is read from."""
 
+STORAGE_EVENTS = (CheckpointsSeen, SaveBegun, SaveEnded, FaultRequested)
+"""The same for ``isinstance``, which looks a tuple through several times faster than a union."""
+
 
 def newest_sound(held: Mapping[int, StoredStep]) -> int | None:
     """The newest sound step; 0 when there is none; None when something sound is there and nothing says of which step."""

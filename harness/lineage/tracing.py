@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, Event, JobEvent, LogLine, SignalSent, StepDone
 from harness.lineage.lives import Attempt, Incarnation, read_attempt
-from harness.lineage.storage import Look, StorageEvent, StoredStep, Survey, follow, newest_sound, read_looks
+from harness.lineage.storage import STORAGE_EVENTS, Look, StorageEvent, StoredStep, Survey, follow, newest_sound, read_looks
 
 END_S = float("inf")
 """Later than everything in a history."""
@@ -87,9 +87,12 @@ class Lineage:
         """By task, in order of time."""
         events: dict[int, list[StorageEvent]] = defaultdict(list)
         for event in self.events:
-            if isinstance(event, StorageEvent):
+            if isinstance(event, STORAGE_EVENTS):
                 events[event.task].append(event)
         return {task: tuple(read_looks(sorted(of_task, key=lambda event: event.t_s))) for task, of_task in events.items()}
+
+
+_OF_AN_ATTEMPT = (JobEvent, LogLine, AttemptStarted, AttemptExited, AttemptAbandoned, SignalSent)
 
 
 def trace(events: Iterable[Event]) -> Lineage:
@@ -97,7 +100,7 @@ def trace(events: Iterable[Event]) -> Lineage:
     everything = tuple(events)
     places: dict[tuple[int, int], list[Event]] = defaultdict(list)
     for event in everything:
-        if isinstance(event, JobEvent | AttemptStarted | AttemptExited | AttemptAbandoned | SignalSent | LogLine):
+        if isinstance(event, _OF_AN_ATTEMPT):
             places[event.task, event.attempt].append(event)
     attempts: list[Attempt] = []
     lives: dict[int, int] = defaultdict(int)
