@@ -26,6 +26,7 @@ class Launch:
         directory: Where it runs.
         environment: The job's own variables; the target adds the platform's and the protocol's.
         checkpoint_dir: The mounted directory; it outlives attempts.
+        checkpoints: Where in it the checkpoints lie.
         logs_dir: Where log entries and the job's event files are written.
         tasks, parallelism, max_retries, timeout_s, grace_s: As ``harness.scenario.Platform``.
         armed: Events at which the job shall ask the barrier, as ``event:when``.
@@ -52,6 +53,12 @@ class Launch:
     epoch_s: float = 0.0
     log_patterns: Mapping[str, str] = field(default_factory=dict)
     steps: int = 0
+    checkpoints: str = "."
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where the checkpoints lie, whether or not the job has made that directory yet."""
+        return self.checkpoint_dir / self.checkpoints
 
 
 class Fidelity(msgspec.Struct, frozen=True, kw_only=True):

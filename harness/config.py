@@ -39,6 +39,7 @@ class JobTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     save_every: int = 0
     environment: dict[str, str] = {}
     layout: Layout = "files"
+    checkpoints: str = "."
     speaks_protocol: bool = False
     ranks: int = 1
     sources: tuple[str, ...] = ()
@@ -146,6 +147,7 @@ def _workload(config: Config) -> Workload:
         save_every=job.save_every,
         environment=job.environment,
         layout=job.layout,
+        checkpoints=job.checkpoints,
         speaks_protocol=job.speaks_protocol,
         ranks=job.ranks,
         sources=job.sources,
@@ -209,7 +211,7 @@ def _promises(config: Config, injections: tuple[Injection, ...], *, attempts_max
     expects: list[Expectation] = [Completes(), WithinRetries(attempts_max=attempts_max)]
     if job.result:
         expects.append(SameResult())
-    if job.inspect or job.speaks_protocol:
+    if injections and (job.inspect or job.speaks_protocol):
         expects.append(BitExactResume())
     if promises.quiet_s:
         expects.append(NoHang(quiet_s=promises.quiet_s))

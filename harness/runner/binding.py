@@ -61,6 +61,7 @@ def launch_of(scenario: Scenario, directory: RunDirectory, *, run_id: str, root:
         epoch_s=epoch_s,
         log_patterns=_log_patterns(workload),
         steps=workload.steps,
+        checkpoints=workload.checkpoints,
     )
 
 

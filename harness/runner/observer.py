@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from harness.checkpoints import manifest, survey, write_manifest
+from harness.checkpoints import Survey, manifest, survey, write_manifest
 from harness.errors import StoreError
 from harness.history import AttemptExited, CheckpointsSeen, Event, FaultRequested, ObservationLost, ResultSeen, SaveEnded
 from harness.lineage import DAMAGE
@@ -48,7 +48,12 @@ class Observer:
     def look(self, occasion: Occasion, now_s: float, *, task: int, attempt: int, only_step: int | None = None) -> list[Event]:
         """Survey the directory of a task now."""
         workload = self.scenario.workload
-        seen = survey(self.directory.checkpoints, workload.layout, task=task, job=workload.name, only_step=only_step)
+        mounted = self.directory.checkpoints
+        directory = mounted / workload.checkpoints
+        if directory.is_dir() or not mounted.is_dir():
+            seen = survey(directory, workload.layout, task=task, job=workload.name, only_step=only_step)
+        else:
+            seen = Survey(checkpoints=())  # the job has not made it yet
         recorded: list[Event] = [
             CheckpointsSeen(
                 t_s=now_s, task=task, attempt=attempt, occasion=occasion, checkpoints=seen.checkpoints, is_whole=only_step is None

@@ -1,6 +1,7 @@
 """The training job under test, as data: a black box that speaks the protocol of workloads/protocol.md or nothing at all."""
 
 import re
+from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
@@ -78,6 +79,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         save_every: Steps between periodic saves; 0 when unknown.
         environment: Variables on top of the caller's.
         layout: How its checkpoints lie.
+        checkpoints: Where in the mounted directory they lie: jobs like to make a directory of their own for a run.
         speaks_protocol: Whether it writes events and keeps the barrier.
         ranks: Processes that train together inside one task.
         sources: Files and directories whose content decides whether a golden run is still that of this job; relative to ``directory``.
@@ -91,6 +93,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     save_every: int = 0
     environment: dict[str, str] = {}
     layout: Layout = "files"
+    checkpoints: str = "."
     speaks_protocol: bool = True
     ranks: int = 1
     sources: tuple[str, ...] = ()
@@ -105,6 +108,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "kebab-case, at most 63 characters, as a Cloud Run job",
         )
         require(bool(self.command) and all(self.command), "command", self.command, "a program and its arguments, none of them empty")
+        path = PurePosixPath(self.checkpoints)
+        require(not path.is_absolute() and ".." not in path.parts, "checkpoints", self.checkpoints, "a path below the mounted directory")
         require(self.steps >= 0, "steps", self.steps, "a number >= 0")
         require(self.save_every >= 0, "save_every", self.save_every, "a number >= 0")
         require(1 <= self.ranks <= 1024, "ranks", self.ranks, "1 to 1024")

@@ -175,7 +175,7 @@ def start_attempt(
         processes = ProcessGroup(
             launch.command
             if control_path is None
-            else interposed(launch.command, control=control_path, root=launch.checkpoint_dir, rule=rule),
+            else interposed(launch.command, control=control_path, root=launch.checkpoint_path, rule=rule),
             directory=launch.directory,
             environment=environment_of(launch, key, barrier_path),
             marks=marks_of(launch, key),

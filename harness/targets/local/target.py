@@ -152,7 +152,7 @@ class LocalTarget:
         launch = self._execution().launch
         if not 0 <= task < launch.tasks:
             raise LookupError(f"the execution has no task {task}, but {launch.tasks}")
-        return launch.checkpoint_dir
+        return launch.checkpoint_path
 
     def storage_problem(self) -> str:
         """See ``StorageInterposable``."""
