@@ -1,5 +1,6 @@
 """From one life of the job to the next: who went on from which step, after whom, and what storage had offered."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from signal import SIGKILL
 
 from harness.checkers.evidence import Evidence
 from harness.checkers.storage import Offer, offer_to
+from harness.history import LogLine
 from harness.lineage import Incarnation
 
 
@@ -74,9 +76,17 @@ def had_its_grace(life: Incarnation, evidence: Evidence) -> bool:
 
 
 def _known_steps(task: int, evidence: Evidence) -> Sequence[int]:
-    if evidence.scenario.workload.speaks_protocol or evidence.golden is None:
+    workload = evidence.scenario.workload
+    if workload.speaks_protocol or evidence.golden is None or _shows_some_steps(evidence):
         return ()
     return sorted({step.step for life in evidence.golden.incarnations_of(task) for step in life.steps})
+
+
+def _shows_some_steps(evidence: Evidence) -> bool:
+    """Whether steps are read from a progress bar: it shows them by time, so that one it does not show was not skipped."""
+    pattern = evidence.scenario.workload.outside.logs.step
+    lines = (event for event in evidence.events if isinstance(event, LogLine) and event.is_redrawn)
+    return bool(pattern) and any(re.search(pattern, line.text) for line in lines)
 
 
 def _range(life: Incarnation, known: Sequence[int], evidence: Evidence) -> tuple[int, int]:
@@ -85,7 +95,8 @@ def _range(life: Incarnation, known: Sequence[int], evidence: Evidence) -> tuple
     if life.started is not None or workload.speaks_protocol:
         return high, high
     index = bisect_right(known, high)
-    low = (known[index - 1] if index else 0) if known else high
+    is_any = bool(known) or _shows_some_steps(evidence)
+    low = known[index - 1] if index else (0 if is_any else high)
     if low == 0 and workload.outside.logs.resumed:
         return 0, 0  # it would have said that it resumed
     return low, high

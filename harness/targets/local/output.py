@@ -11,6 +11,8 @@ from harness.history import LogLine, ObservationLost
 from harness.targets.local.execution import AttemptKey
 from harness.targets.local.lines import LOG_LINE_BYTES_MAX, LineSplitter
 
+RETURN = b"\r"
+
 PIPE_READ_BYTES = 64 << 10
 """What a pipe holds by default on Linux: one read empties it."""
 
@@ -52,7 +54,8 @@ class _Stream:
         self.name = name
         self.descriptor = descriptor
         self.is_open = True
-        self.splitter = LineSplitter(LOG_LINE_BYTES_MAX, drops_long=False)
+        self.splitter = LineSplitter(LOG_LINE_BYTES_MAX, drops_long=False, splits_redraws=True)
+        self.is_redrawing = False
         os.set_blocking(descriptor, False)
 
     def read(self, budget_bytes: int) -> Iterator[bytes]:
@@ -123,12 +126,26 @@ class JobOutput:
         return []
 
     def _keep(self, stream: _Stream, raw_lines: list[bytes], t_s: float) -> list[LogLine]:
-        room = max(0, self._limits.lines - self._lines)
-        self._dropped += max(0, len(raw_lines) - room)
-        self._lines += len(raw_lines[:room])
         kept: list[LogLine] = []
-        for raw in raw_lines[:room]:
-            text = raw.decode("utf-8", "replace")
-            severity = severity_of(text)
-            kept.append(LogLine(t_s=t_s, task=self._key.task, attempt=self._key.attempt, stream=stream.name, text=text, severity=severity))
+        for raw in raw_lines:
+            ends_redrawn = raw.endswith(RETURN)
+            is_redrawn, stream.is_redrawing = ends_redrawn or stream.is_redrawing, ends_redrawn
+            if ends_redrawn and not raw.strip():
+                continue  # a progress bar goes back to the first column, or wipes its line
+            if self._lines >= self._limits.lines:
+                self._dropped += 1
+                continue
+            self._lines += 1
+            text = raw.removesuffix(RETURN).decode("utf-8", "replace")
+            kept.append(
+                LogLine(
+                    t_s=t_s,
+                    task=self._key.task,
+                    attempt=self._key.attempt,
+                    stream=stream.name,
+                    text=text,
+                    severity=severity_of(text),
+                    is_redrawn=is_redrawn,
+                )
+            )
         return kept

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from harness.checkers.resume import check
-from harness.history import Booted, ObservationLost, Restored, Started, StepDone
+from harness.history import Booted, LogLine, ObservationLost, Restored, Started, StepDone
 from harness.scenario import LogPatterns, Outside
 from harness.scenario.expectations import ResumesFromNewestDurable
 from harness.verdict import Finding, Outcome
@@ -230,6 +230,27 @@ def test_a_silent_job_that_says_nothing_of_resuming_may_leave_it_open():
     assert judge(run, golden=golden).outcome is Outcome.UNKNOWN
     older = logged(logged(Run(mute).attempt(0), 4, 8, 12).put(10).killed().attempt(1), 8, 12, 16, 20).put(20).complete()
     assert judge(older, golden=golden).outcome is Outcome.INVALID
+
+
+def shown(run: Run, *steps: int) -> Run:
+    """A progress bar shows some steps."""
+    for step in steps:
+        run.here(LogLine, stream="stderr", text=f"step {step}", is_redrawn=True).here(StepDone, step=step)
+    return run
+
+
+def test_a_progress_bar_shows_other_steps_in_every_run_and_none_is_skipped():
+    golden = shown(Run(SPARSE).attempt(0), 3, 7, 11, 20).complete()
+    run = shown(Run(SPARSE).attempt(0), 4, 8).put(5).killed().attempt(1).here(Restored, step=5).here(Started, restored_step=5)
+    assert judge(shown(run, 9, 16, 20).put(20).complete(), golden=golden).outcome is Outcome.VALID
+    over = shown(shown(Run(SPARSE).attempt(0), 4, 8).put(5).killed().attempt(1), 3, 7, 20).complete()
+    assert judge(over, golden=golden).outcome is Outcome.INVALID
+
+
+def test_a_progress_bar_alone_does_not_tell_where_a_job_went_on():
+    mute = msgspec.structs.replace(SPARSE, outside=Outside(logs=LogPatterns(step=r"step (?P<step>\d+)")))
+    run = shown(shown(Run(mute).attempt(0), 4, 8).put(5).killed().attempt(1), 9, 16, 20).put(20).complete()
+    assert judge(run).outcome is Outcome.UNKNOWN
 
 
 def test_of_unknown_files_the_acknowledged_save_is_required():

@@ -1,5 +1,7 @@
 """Bytes to lines."""
 
+import re
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +21,17 @@ def test_lines_do_not_depend_on_how_the_bytes_arrive(pieces):
     assert lines == whole
     assert splitter.has_partial == bool(rest)
     assert splitter.take_partial() == [rest]
+
+
+@ON_A_LOADED_MACHINE
+@given(st.lists(st.lists(st.sampled_from([b"a", b"\r", b"\n"]), max_size=6).map(b"".join)))
+def test_a_lone_carriage_return_ends_a_line_and_stays_however_the_bytes_arrive(pieces):
+    splitter = LineSplitter(1000, drops_long=False, splits_redraws=True)
+
+    lines = [line for piece in pieces for line in splitter.feed(piece)] + splitter.take_partial()
+
+    whole = re.sub(rb"\r(?!\n|\Z)", b"\r\0", b"".join(pieces)).replace(b"\r\n", b"\0").replace(b"\n", b"\0")
+    assert lines == whole.removesuffix(b"\r").split(b"\0")
 
 
 @ON_A_LOADED_MACHINE

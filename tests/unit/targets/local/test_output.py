@@ -42,6 +42,26 @@ def test_lines_of_both_streams_name_their_attempt(pipes):
     assert lost == []
 
 
+def test_a_progress_bar_is_seen_as_it_goes(pipes):
+    readers, (_, err) = pipes
+    output = make(readers)
+    os.write(err, b"begins\n\r  0%| 0/60\r 40%| 24/60\r")
+
+    lines = output.read(1.0, 1 << 20)
+    os.write(err, b"100%| 60/60\nends\r")
+    lines += output.read(2.0, 1 << 20)
+    os.write(err, b"\n")
+    lines += output.read(3.0, 1 << 20) + output.finish(4.0)[0]
+
+    assert [(line.text, line.is_redrawn, line.t_s) for line in lines] == [
+        ("begins", False, 1.0),
+        ("  0%| 0/60", True, 1.0),
+        (" 40%| 24/60", True, 2.0),
+        ("100%| 60/60", True, 2.0),
+        ("ends", False, 3.0),
+    ]
+
+
 def test_a_closed_stream_is_not_watched_any_more(pipes):
     readers, (out, _) = pipes
     output = make(readers)
