@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from harness.checkers import judge
-from harness.history import Event, GoldenKnown, ResultSeen, StepDone, read_history
+from harness.history import Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
 from harness.scenario import Expectation, Scenario, Workload, encode
 from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult
 from harness.store import RunDirectory, RunStore
@@ -101,9 +101,11 @@ def _compare(key: str, scenario: Scenario, runs: Sequence[RunDirectory]) -> Gold
 
 def _trajectory(events: Sequence[Event]) -> Iterator[tuple[object, ...]]:
     """What must be equal between uninterrupted runs, in an order that does not depend on how ranks interleave."""
-    steps = [event for event in events if isinstance(event, StepDone)]
+    steps = [event for event in events if isinstance(event, StepDone) and (event.digests or event.batch_ids)]
     for event in sorted(steps, key=lambda step: (step.task, step.rank, step.step)):
         yield ("task", event.task, "rank", event.rank, "step", event.step, event.batch_ids, tuple(sorted(event.digests.items())))
+    inspected = (event for event in events if isinstance(event, Inspected) and event.step >= 0)
+    yield from (("task", event.task, "inspected", event.step, tuple(sorted(event.digests.items()))) for event in inspected)
     yield from (("result", event.path, event.sha256) for event in events if isinstance(event, ResultSeen))
 
 
