@@ -64,17 +64,21 @@ class Watchdog:
     def feed(self, events: Sequence[Event]) -> None:
         """Take note of events."""
         for event in events:
-            if isinstance(event, JobEvent):
-                self._hear(event)
-            elif isinstance(event, AttemptStarted):
-                ranks = {rank: _Rank() for rank in range(self._ranks)}
-                self._attempts[event.task, event.attempt] = _Watched(heard_s=event.t_s, ranks=ranks)
-            elif isinstance(event, AttemptExited | AttemptAbandoned):
-                self._attempts.pop((event.task, event.attempt), None)
-            elif isinstance(event, FaultRequested) and event.fault in HOLDING_FAULTS:
-                self._held.setdefault((event.task, event.attempt), set()).add(event.injection)
-            elif isinstance(event, FaultHealed):
-                self._resume(event)
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Take note of one event."""
+        if isinstance(event, JobEvent):
+            self._hear(event)
+        elif isinstance(event, AttemptStarted):
+            ranks = {rank: _Rank() for rank in range(self._ranks)}
+            self._attempts[event.task, event.attempt] = _Watched(heard_s=event.t_s, ranks=ranks)
+        elif isinstance(event, AttemptExited | AttemptAbandoned):
+            self._attempts.pop((event.task, event.attempt), None)
+        elif isinstance(event, FaultRequested) and event.fault in HOLDING_FAULTS:
+            self._held.setdefault((event.task, event.attempt), set()).add(event.injection)
+        elif isinstance(event, FaultHealed):
+            self._resume(event)
 
     def overdue(self, now_s: float) -> HangCalled | None:
         """The hang of the first attempt in which every rank has been silent for too long; None while there is none.

@@ -3,53 +3,105 @@
 maxtext#5260: a stale step in memory made every later save be skipped, silently. What tells is not the first attempt but the second.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import CheckpointsSeen, SaveBegun
+from harness.checkers.storage import tells_steps_of
+from harness.checkers.successions import name_of_life
+from harness.history import CheckpointsSeen
 from harness.lineage import Incarnation
 from harness.scenario.expectations import SavesAtCadence
 from harness.verdict import Finding
 
 CHECKER = "saves-at-cadence"
 
+IN_FLIGHT_MAX = 2
+"""Saves that a death may find unfinished: the one being written, and the one that was decided and waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dues:
+    """The saves that one life owed, and those of them that were never committed."""
+
+    life: Incarnation
+    owed: Sequence[int]
+    missing: Sequence[int]
+
+    def __str__(self) -> str:
+        return f"{name_of_life(self.life)}: saves owed at {list(self.owed)}, missing {list(self.missing)}"
+
 
 def check(expectation: SavesAtCadence, evidence: Evidence) -> Finding:
     """Expect a commit for each multiple of the interval that a life executed and left behind: after which it did something else."""
     ruling = Ruling()
     ruling.doubt_lost(evidence.lost("events"))
-    expected = missed = 0
-    tells = evidence.scenario.workload.speaks_protocol or bool(evidence.scenario.workload.outside.logs.saved)
-    for task in evidence.lineage.tasks:
-        for life in evidence.lineage.incarnations_of(task):
-            owed = _owed(life, expectation.every)
-            absent = [step for step in owed if not _is_committed(step, life, evidence)]
-            there = {step for step in absent if _was_there(step, life, evidence)}
-            owed, absent = ([step for step in steps if step not in there] for steps in (owed, absent))
-            expected, missed = expected + len(owed), missed + len(absent)
-            place = f"task {task} attempt {life.attempt}" + (
-                f" life {life.number}" if life.exit is None and life.ended_s is not None else ""
-            )
-            ruling.facts.append(f"{place}: saves owed at {owed}, missing {absent}")
+    if not _tells_saves(evidence):
+        ruling.doubt_lost(evidence.lost("checkpoints"))
+        if not _storage_tells(evidence):
+            return ruling.conclude(CHECKER, "", nothing="neither the job nor storage tells which steps were saved")
+    dues = [_dues(life, expectation.every, evidence) for task in evidence.lineage.tasks for life in evidence.lineage.incarnations_of(task)]
+    expected, missed = sum(len(each.owed) for each in dues), sum(len(each.missing) for each in dues)
+    ruling.facts += map(str, dues)
     ruling.measures = {"saves_expected": float(expected), "saves_missed": float(missed)}
     if missed > expectation.missed_max:
-        first = next(fact for fact in ruling.facts if not fact.endswith("[]"))
-        ruling.broken.append(f"{missed} of {expected} saves are missing, {expectation.missed_max} may be: {first}")
-    nothing = "" if expected and (tells or _has_surveys(evidence)) else "no save was owed by any life of the job that was recorded"
-    return ruling.conclude(
-        CHECKER, f"{expected - missed} of {expected} saves were committed at every {expectation.every} steps", nothing=nothing
-    )
+        first = next(each for each in dues if each.missing)
+        missing = f"{missed} of {expected} saves are missing, {expectation.missed_max} may be: {first}"
+        (ruling.doubts or ruling.broken).append(missing)  # what was not recorded may have been a save
+    nothing = "" if expected else "no save was owed by any life of the job that was recorded"
+    kept = f"{expected - missed} of {expected} saves were committed at every {expectation.every} steps"
+    return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
-def _owed(life: Incarnation, every: int) -> list[int]:
-    """Multiples that were executed and whose save cannot be in flight at the end: the life went on for a whole interval, or ended well."""
-    executed = [step.step for step in life.steps]
-    multiples = [step for step in executed if step % every == 0]
-    if not multiples:
-        return []
-    last = max(executed)
-    is_whole = life.done is not None and (life.exit is None or life.exit.exit_code == 0)
+def _dues(life: Incarnation, every: int, evidence: Evidence) -> _Dues:
+    passed = _passed(life, every)
+    if not _tells_saves(evidence):
+        passed = passed[-1:]  # storage shows what retention has kept: no older one can be missed there
+    unacknowledged = [step for step in passed if not any(save.step == step for save in life.saves_ended)]
+    unseen = set(unacknowledged) - _seen_by(life, unacknowledged, evidence)
+    flying = set(_in_flight(life))
+    excused = {step for step in unseen if step in flying or _was_there(step, life, evidence)}
+    return _Dues(life, [step for step in passed if step not in excused], sorted(unseen - excused))
+
+
+def _passed(life: Incarnation, every: int) -> Sequence[int]:
+    """Multiples that were executed and left behind: the life went on for a whole interval, or ended well; none from the notice on."""
     stopped_s = life.sigterm_seen.t_s if life.sigterm_seen else float("inf")
-    done_s = {step.step: step.t_s for step in life.steps}
-    return [step for step in multiples if done_s[step] < stopped_s and (is_whole or step + every <= last)]
+    last = max((event.step for event in life.steps), default=0)
+    multiples = [event for event in life.steps if event.step % every == 0 and event.t_s < stopped_s]
+    return list(dict.fromkeys(event.step for event in multiples if _ended_well(life) or event.step + every <= last))
+
+
+def _ended_well(life: Incarnation) -> bool:
+    """Whether it had time for every save: it said that it was done, or left with 0."""
+    return life.done is not None or (life.exit is not None and life.exit.exit_code == 0)
+
+
+def _in_flight(life: Incarnation) -> Iterator[int]:
+    """Saves that the end of a life found unfinished: a death in the middle of a save is no missed save."""
+    if _ended_well(life):
+        return
+    ended = {save.step for save in life.saves_ended}
+    begun = dict.fromkeys(save.step for save in reversed(life.saves_begun))
+    for step in list(begun)[:IN_FLIGHT_MAX]:
+        if step in ended:
+            return
+        yield step
+
+
+def _seen_by(life: Incarnation, steps: Sequence[int], evidence: Evidence) -> set[int]:
+    """Steps that storage showed sound while a life lasted or when it had ended, and not before: saved, if not acknowledged."""
+    if not steps:
+        return set()
+    before = evidence.lineage.storage_before(life.task, life.began_s)
+    wanted = {step for step in steps if step not in before or not before[step].is_sound}
+    end_s = life.ended_s if life.ended_s is not None else float("inf")
+    seen: set[int] = set()
+    for survey in evidence.lineage.surveys(life.task):
+        is_last_look = life.exit is not None and (survey.seen.occasion, survey.seen.attempt) == ("attempt-end", life.attempt)
+        if survey.seen.t_s > life.began_s and (survey.seen.t_s <= end_s or is_last_look):
+            seen |= {step for step in wanted if step in survey.held and survey.held[step].is_sound}
+    return seen
 
 
 def _was_there(step: int, life: Incarnation, evidence: Evidence) -> bool:
@@ -66,23 +118,15 @@ def _was_there(step: int, life: Incarnation, evidence: Evidence) -> bool:
     return any(save.step == step and looked_s < save.t_s <= decided_s for other in lives if other is not life for save in other.saves_ended)
 
 
-def _is_committed(step: int, life: Incarnation, evidence: Evidence) -> bool:
-    """Whether the job acknowledged the save, or storage has shown it, in this life."""
-    if any(save.step == step for save in life.saves_ended):
-        return True
-    begun = any(isinstance(event, SaveBegun) and event.step == step for event in life.events)
-    if begun and evidence.scenario.workload.speaks_protocol:
-        return False
-    end_s = life.ended_s if life.ended_s is not None else float("inf")
-    seen = [
-        event
-        for event in evidence.events
-        if isinstance(event, CheckpointsSeen) and event.task == life.task and life.began_s <= event.t_s <= end_s + 1.0
-    ]
-    return not evidence.scenario.workload.speaks_protocol and any(
-        found.step == step and found.state == "committed" for event in seen for found in event.checkpoints
+def _tells_saves(evidence: Evidence) -> bool:
+    workload = evidence.scenario.workload
+    return workload.speaks_protocol or bool(workload.outside.logs.saved)
+
+
+def _storage_tells(evidence: Evidence) -> bool:
+    """Whether storage was looked at and can be read by step, for every task."""
+    looked_at = {event.task for event in evidence.of_type(CheckpointsSeen)}
+    return all(
+        task in looked_at and tells_steps_of(evidence, task, evidence.lineage.storage_before(task, float("inf")))
+        for task in evidence.lineage.tasks
     )
-
-
-def _has_surveys(evidence: Evidence) -> bool:
-    return any(isinstance(event, CheckpointsSeen) for event in evidence.events)

@@ -109,7 +109,7 @@ class Incarnation:
         """When the first of its ranks noticed SIGTERM."""
         return next(iter(self.of_type(SigtermSeen)), None)
 
-    @property
+    @cached_property
     def restored_step(self) -> int | None:
         """The step it went on from, 0 from scratch; inferred from its first step where it did not say; None: it never trained."""
         if self.started is not None:
@@ -146,9 +146,10 @@ class Attempt:
 
 def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life: int) -> Attempt:
     """Put together one attempt from what was seen of it; its lives are numbered from ``first_life``."""
-    end = next((event for event in events if isinstance(event, AttemptExited)), None)
-    started_s = next((event.t_s for event in events if isinstance(event, AttemptStarted)), events[0].t_s)
     spoken = [event for event in events if isinstance(event, JobEvent)]
+    seen = [event for event in events if not isinstance(event, JobEvent)]
+    end = next((event for event in seen if isinstance(event, AttemptExited)), None)
+    started_s = next((event.t_s for event in seen if isinstance(event, AttemptStarted)), events[0].t_s)
     heard = _Lives().hear(sorted(spoken, key=attrgetter("t_s"))) or [[]]
     begins = [started_s] + [life[0].t_s for life in heard[1:]]
     incarnations = tuple(
@@ -168,9 +169,9 @@ def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life:
         number=number,
         started_s=started_s,
         exit=end,
-        abandoned_s=next((event.t_s for event in events if isinstance(event, AttemptAbandoned)), None),
-        signals=tuple(event for event in events if isinstance(event, SignalSent)),
-        logs=tuple(event for event in events if isinstance(event, LogLine)),
+        abandoned_s=next((event.t_s for event in seen if isinstance(event, AttemptAbandoned)), None),
+        signals=tuple(event for event in seen if isinstance(event, SignalSent)),
+        logs=tuple(event for event in seen if isinstance(event, LogLine)),
         incarnations=incarnations,
     )
 

@@ -43,8 +43,9 @@ class Lineage:
         """The effective lineage of a rank: each step in the incarnation whose work was kept, in order of execution."""
         kept: list[StepDone] = []
         for life in self.incarnations_of(task):
-            if life.restored_step is not None:
-                kept = [step for step in kept if step.step <= life.restored_step]
+            restored = life.restored_step
+            if restored is not None:
+                kept = [step for step in kept if step.step <= restored]
             kept.extend(life.steps_of(rank))
         return tuple(kept)
 
