@@ -57,6 +57,11 @@ class Evidence:
         return next(iter(self.of_type(RunClosed)), None)
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether the run was broken off by us: what had not happened by then might have happened yet."""
+        return self.closed is None or self.closed.reason in ("interrupted", "error")
+
+    @property
     def golden_known(self) -> GoldenKnown | None:
         """Whether two uninterrupted runs were equal."""
         return next(iter(self.of_type(GoldenKnown)), None)

@@ -3,12 +3,17 @@
 A row of the budget for each SIGTERM (training-stack 3.3): notice to seen, seen to save, save to durable, durable to exit, margin.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from signal import SIGKILL, SIGTERM
 
+from harness.checkers.durability import acknowledged_by, stored_at_end
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import ExecutionStarted, SaveBegun, SaveEnded, SigtermSeen, StepDone
+from harness.history import ExecutionStarted, FaultHealed, SaveBegun, SaveEnded
 from harness.lineage import Attempt
+from harness.scenario import kind_of
 from harness.scenario.expectations import GraceConduct
+from harness.scenario.faults import FailWrites
 from harness.verdict import Finding
 
 CHECKER = "grace-conduct"
@@ -16,35 +21,55 @@ CHECKER = "grace-conduct"
 NOTICES = frozenset({"fault", "timeout", "cancel", "platform"})
 """Causes of a SIGTERM that comes with the platform's grace."""
 
+FAIL_WRITES = kind_of(FailWrites())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Conduct:
-    """The time-line of one notice; each moment is None where it was not seen."""
+    """The time-line of one notice; each moment is None where it was not seen.
+
+    Attributes:
+        attempt: Who got it. A second notice does not prolong the grace: the first one counts.
+        signal_s, grace_s: When, and what was granted.
+        last_step: What its last life had executed when it left.
+        seen_s: When the first of its ranks noticed.
+        begun: The saves that it began since, each step once.
+        ended: The acknowledgement of the last of them; of one that was under way where none was begun.
+        exit_s: When it was gone.
+    """
 
     attempt: Attempt
     signal_s: float
     grace_s: float
     last_step: int
     seen_s: float | None
-    begun: SaveBegun | None
+    begun: Sequence[SaveBegun]
     ended: SaveEnded | None
     exit_s: float | None
+
+    @property
+    def who(self) -> str:
+        """The attempt in words."""
+        return f"attempt {self.attempt.number} of task {self.attempt.task}"
 
     @property
     def margin_s(self) -> float | None:
         """What was left of the grace at the exit."""
         return None if self.exit_s is None else self.grace_s - (self.exit_s - self.signal_s)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether something else than the end of the grace killed it: nobody knows what it would have done."""
+        end = self.attempt.exit
+        return end is not None and end.signal == SIGKILL and end.cause != "grace" and (self.margin_s or 0.0) > 0
+
     def __str__(self) -> str:
-        moments = [
-            ("seen", self.seen_s),
-            ("save", self.begun.t_s if self.begun else None),
-            ("durable", self.ended.t_s if self.ended else None),
-            ("exit", self.exit_s),
-        ]
-        told = ", ".join(f"{name} +{moment - self.signal_s:.2f} s" for name, moment in moments if moment is not None)
+        saved_s = self.begun[-1].t_s if self.begun else None
+        durable_s = self.ended.t_s if self.ended else None
+        moments = [("seen", self.seen_s), ("save", saved_s), ("durable", durable_s), ("exit", self.exit_s)]
+        told = ", ".join(f"{name} +{max(0.0, moment - self.signal_s):.2f} s" for name, moment in moments if moment is not None)
         margin = "" if self.margin_s is None else f"; margin {self.margin_s:.2f} s of {self.grace_s:g} s"
-        return f"task {self.attempt.task} attempt {self.attempt.number}: SIGTERM at {self.signal_s:.2f} s, {told or 'nothing after it'}{margin}"
+        return f"{self.who}: SIGTERM at {self.signal_s:.2f} s, {told or 'nothing after it'}{margin}"
 
 
 def check(expectation: GraceConduct, evidence: Evidence) -> Finding:
@@ -52,95 +77,114 @@ def check(expectation: GraceConduct, evidence: Evidence) -> Finding:
     ruling = Ruling()
     ruling.doubt_lost(evidence.lost("events"))
     conducts = [conduct for attempt in evidence.lineage.attempts if (conduct := _conduct(attempt, evidence)) is not None]
-    for conduct in conducts:
-        ruling.facts.append(str(conduct))
+    judged = [conduct for conduct in conducts if not conduct.is_cut]
+    ruling.facts += [f"{conduct}{' (it was killed by something else)' if conduct.is_cut else ''}" for conduct in conducts]
+    for conduct in judged:
         _judge_exit(conduct, expectation, ruling)
+        _doubt_unnoticed(conduct, evidence, ruling)
         if expectation.saves:
             _judge_save(conduct, evidence, ruling)
-    ruling.measures = _measures(conducts)
-    nothing = "" if conducts else "the platform sent no SIGTERM with a grace to an attempt that could have heard it"
-    return ruling.conclude(CHECKER, "; ".join(str(conduct) for conduct in conducts), nothing=nothing)
+    ruling.measures = _measures(judged)
+    nothing = "the platform sent no SIGTERM with a grace to an attempt as a whole"
+    if conducts:
+        nothing = "" if judged else f"no grace was left to the job: {conducts[0]}, and it was killed by something else"
+    return ruling.conclude(CHECKER, "; ".join(str(conduct) for conduct in judged), nothing=nothing)
 
 
 def _conduct(attempt: Attempt, evidence: Evidence) -> _Conduct | None:
-    notice = next(
-        (signal for signal in attempt.signals if signal.signal == "SIGTERM" and signal.cause in NOTICES and signal.rank < 0), None
-    )
+    notice = next((sent for sent in attempt.signals if sent.signal == "SIGTERM" and sent.cause in NOTICES and sent.rank < 0), None)
     if notice is None:
         return None
-    events = [event for life in attempt.incarnations for event in life.events]
-    after = [event for event in events if event.t_s >= notice.t_s]
-    steps = [event.step for event in events if isinstance(event, StepDone) and event.rank == 0]
-    saves = [event for event in after if isinstance(event, SaveBegun)]
-    ended = [event for event in after if isinstance(event, SaveEnded)]
-    granted = next((event.grace_s for event in evidence.events if isinstance(event, ExecutionStarted)), evidence.scenario.platform.grace_s)
+    life = attempt.incarnations[-1]
+    seen_s = life.sigterm_seen.t_s if life.sigterm_seen is not None else None
+    since_s = notice.t_s if seen_s is None else min(notice.t_s, seen_s)  # the job may be quicker than the note that it was signalled
+    begun = {save.step: save for save in life.saves_begun if save.t_s >= since_s}
+    last = max(begun.values(), key=lambda save: save.t_s, default=None)
+    ended = [save for save in life.saves_ended if save.t_s >= since_s and (last is None or save.step == last.step)]
+    granted = next((event.grace_s for event in evidence.of_type(ExecutionStarted)), evidence.scenario.platform.grace_s)
     return _Conduct(
         attempt=attempt,
         signal_s=notice.t_s,
         grace_s=granted,
-        last_step=max(steps, default=max((life.restored_step or 0 for life in attempt.incarnations), default=0)),
-        seen_s=next((event.t_s for event in events if isinstance(event, SigtermSeen)), None),
-        begun=saves[-1] if saves else None,
+        last_step=life.last_step(),
+        seen_s=seen_s,
+        begun=sorted(begun.values(), key=lambda save: save.t_s),
         ended=ended[-1] if ended else None,
         exit_s=attempt.exit.t_s if attempt.exit else None,
     )
 
 
 def _judge_exit(conduct: _Conduct, expectation: GraceConduct, ruling: Ruling) -> None:
-    """It leaves by itself, with time to spare."""
-    name = f"attempt {conduct.attempt.number} of task {conduct.attempt.task}"
-    if conduct.attempt.exit is None or conduct.margin_s is None:
-        ruling.doubts.append(f"the end of {name} was not seen")
-    elif conduct.attempt.exit.cause == "grace" or (conduct.attempt.exit.signal == 9 and conduct.margin_s <= 0):
+    """It notices, and leaves by itself with time to spare."""
+    end = conduct.attempt.exit
+    if end is None or conduct.margin_s is None:
+        ruling.doubts.append(f"the end of {conduct.who} was not seen")
+    elif end.cause == "grace" or end.signal == SIGKILL:
         heard = "never said that it noticed" if conduct.seen_s is None else f"noticed after {conduct.seen_s - conduct.signal_s:.2f} s"
-        ruling.broken.append(f"{name} did not leave within its grace of {conduct.grace_s:g} s and was killed; it {heard}")
-    elif conduct.attempt.exit.signal == 9:
-        ruling.facts.append(f"{name} was killed by something else within its grace")
+        ruling.broken.append(f"{conduct.who} did not leave within its grace of {conduct.grace_s:g} s and was killed; it {heard}")
+    elif end.signal == SIGTERM and conduct.seen_s is None:
+        ruling.broken.append(f"{conduct.who} did not notice its notice: SIGTERM itself ended it, {end.t_s - conduct.signal_s:.2f} s later")
     elif conduct.margin_s < expectation.margin_s_min:
-        ruling.broken.append(
-            f"{name} left with {conduct.margin_s:.2f} s of its grace, {expectation.margin_s_min:g} s are promised: {conduct}"
-        )
+        promised = f"{expectation.margin_s_min:g} s are promised"
+        ruling.broken.append(f"{conduct.who} left with {conduct.margin_s:.2f} s of its grace, {promised}: {conduct}")
+
+
+def _doubt_unnoticed(conduct: _Conduct, evidence: Evidence, ruling: Ruling) -> None:
+    """A job that can say that it noticed, did not, and was not just done anyway: it may have left for another reason."""
+    workload = evidence.scenario.workload
+    says = workload.speaks_protocol or bool(workload.outside.logs.sigterm)
+    if says and conduct.seen_s is None and conduct.attempt.incarnations[-1].done is None:
+        ruling.doubts.append(f"{conduct.who} never said that it noticed SIGTERM")
 
 
 def _judge_save(conduct: _Conduct, evidence: Evidence, ruling: Ruling) -> None:
-    """What it had done when it was told is durable when it leaves, and it began nothing new."""
-    name = f"attempt {conduct.attempt.number} of task {conduct.attempt.task}"
-    if conduct.attempt.exit is not None and conduct.attempt.exit.signal == 9 and conduct.attempt.exit.cause != "grace":
-        return  # another fault cut the save short: what it left is for other promises to judge
+    """What it had done is durable when it leaves, and it began nothing new."""
+    steps = [save.step for save in conduct.begun if conduct.seen_s is not None and save.t_s > conduct.seen_s]
+    if len(steps) > 1:
+        ruling.broken.append(f"{conduct.who} went on training after SIGTERM: it began saves of steps {steps} where one final save was owed")
+    if conduct.exit_s is None:
+        return
     workload = evidence.scenario.workload
-    stored = evidence.lineage.newest_sound_step(conduct.attempt.task, conduct.exit_s if conduct.exit_s is not None else float("inf"))
-    acknowledged = [save.step for life in conduct.attempt.incarnations for save in life.saves_ended]
-    durable = max([*acknowledged, stored or 0])
+    stored = stored_at_end(conduct.attempt, evidence)
+    durable = stored if stored is not None else acknowledged_by(conduct.attempt.task, conduct.exit_s, evidence)
     if not (workload.speaks_protocol or workload.outside.logs.step):
-        ruling.doubts.append(f"{name} does not tell its steps, so nobody knows what it owed at SIGTERM")
+        ruling.doubts.append(f"{conduct.who} does not tell its steps, so nobody knows what it owed at SIGTERM")
+    elif durable is None:
+        ruling.doubts.append(f"neither storage nor the job tells which step was durable when {conduct.who} left")
+    elif durable < conduct.last_step and _was_refused(conduct, evidence):
+        ruling.facts.append(f"{conduct.who} left with step {durable} durable of {conduct.last_step}: storage had refused its writes")
     elif durable < conduct.last_step:
-        ruling.broken.append(
-            f"{name} left with step {durable} durable although it had done step {conduct.last_step}: the final save is missing"
-        )
-    begun = [
-        event
-        for life in conduct.attempt.incarnations
-        for event in life.events
-        if isinstance(event, SaveBegun) and conduct.seen_s is not None and event.t_s > conduct.seen_s
-    ]
-    if len({save.step for save in begun}) > 1:
-        steps = [save.step for save in begun]
-        ruling.broken.append(f"{name} went on training after SIGTERM: it began saves of steps {steps} where one final save was owed")
+        left = f"{conduct.who} left with step {durable} durable although it had done step {conduct.last_step}"
+        ruling.broken.append(f"{left}: the final save is missing")
 
 
-def _measures(conducts: list[_Conduct]) -> dict[str, float]:
+def _was_refused(conduct: _Conduct, evidence: Evidence) -> bool:
+    """Whether an injection made its writes fail while it had its grace."""
+    healed_s = {(event.injection, event.attempt): event.t_s for event in evidence.of_type(FaultHealed)}
+    end_s = conduct.exit_s if conduct.exit_s is not None else float("inf")
+    return any(
+        fault.fault == FAIL_WRITES
+        and fault.task == conduct.attempt.task
+        and fault.t_s <= end_s
+        and healed_s.get((fault.injection, fault.attempt), end_s) >= conduct.signal_s
+        for fault in evidence.requested()
+    )
+
+
+def _measures(conducts: Sequence[_Conduct]) -> dict[str, float]:
     """The tightest notice decides."""
-    timed = [conduct for conduct in conducts if conduct.margin_s is not None]
-    if not timed:
+    margins = {conduct.margin_s: conduct for conduct in conducts if conduct.margin_s is not None}
+    if not margins:
         return {}
-    worst = min(timed, key=lambda conduct: conduct.margin_s or 0.0)
-    measures = {"margin_s": worst.margin_s or 0.0}
-    if worst.seen_s is not None:
-        measures["signal_to_seen_s"] = worst.seen_s - worst.signal_s
-    if worst.seen_s is not None and worst.begun is not None:
-        measures["seen_to_save_s"] = worst.begun.t_s - worst.seen_s
-    if worst.begun is not None and worst.ended is not None:
-        measures["save_s"] = worst.ended.t_s - worst.begun.t_s
-    if worst.ended is not None and worst.exit_s is not None:
-        measures["save_to_exit_s"] = worst.exit_s - worst.ended.t_s
-    return measures
+    margin_s = min(margins)
+    worst = margins[margin_s]
+    begun_s = worst.begun[-1].t_s if worst.begun else None
+    ended_s = worst.ended.t_s if worst.ended is not None else None
+    rows = (
+        ("signal_to_seen_s", worst.signal_s, worst.seen_s),
+        ("seen_to_save_s", worst.seen_s, begun_s),
+        ("save_s", begun_s, ended_s),
+        ("save_to_exit_s", ended_s, worst.exit_s),
+    )
+    spans = {name: max(0.0, end - begin) for name, begin, end in rows if begin is not None and end is not None}
+    return {"margin_s": margin_s, **spans}

@@ -1,7 +1,9 @@
 """The result file equals, byte for byte, that of the uninterrupted run."""
 
+from collections.abc import Sequence
+
 from harness.checkers.evidence import Evidence, invalid, unknown, valid
-from harness.history import Event, ResultSeen
+from harness.history import Event, ResultSeen, TaskFinished
 from harness.scenario.expectations import SameResult
 from harness.verdict import Finding
 
@@ -21,16 +23,27 @@ def check(_expectation: SameResult, evidence: Evidence) -> Finding:
         return unknown(CHECKER, f"the uninterrupted run left no {golden.path} either: correct `result`, or the job")
     if not known.equal:
         return unknown(CHECKER, f"uninterrupted runs are not equal to each other, so equality proves nothing: {known.detail}")
-    if not mine.sha256:
-        return invalid(
-            CHECKER, f"the result {mine.path} is not there at the end; the uninterrupted run has one of {golden.size_bytes} bytes"
-        )
-    seen = f"{mine.size_bytes} bytes, sha256 {mine.sha256[:16]}"
+    if evidence.is_cut_short:
+        return unknown(CHECKER, "the run was broken off: its result is not what the job would have left")
+    if not evidence.scenario.within_budget and not _has_succeeded(evidence):
+        return unknown(CHECKER, "the execution ended as failed, as its faults make it: no result is owed")
+    return _compare(mine, golden)
+
+
+def _compare(mine: ResultSeen, golden: ResultSeen) -> Finding:
     wanted = f"{golden.size_bytes} bytes, sha256 {golden.sha256[:16]}"
+    if not mine.sha256:
+        return invalid(CHECKER, f"the result {mine.path} is not there at the end; the uninterrupted run's has {wanted}")
+    seen = f"{mine.size_bytes} bytes, sha256 {mine.sha256[:16]}"
     if mine.sha256 != golden.sha256:
         return invalid(CHECKER, f"the result {mine.path} differs from the uninterrupted run's: {seen} instead of {wanted}")
     return valid(CHECKER, f"the result {mine.path} is the uninterrupted run's: {seen}", result_bytes=float(mine.size_bytes))
 
 
-def _result(events: tuple[Event, ...]) -> ResultSeen | None:
+def _has_succeeded(evidence: Evidence) -> bool:
+    ended = evidence.of_type(TaskFinished)
+    return bool(ended) and all(event.succeeded for event in ended)
+
+
+def _result(events: Sequence[Event]) -> ResultSeen | None:
     return next((event for event in reversed(events) if isinstance(event, ResultSeen)), None)

@@ -4,36 +4,42 @@ The platform charges every non-zero exit to the same budget, preemptions too (gu
 for an injected death is counted apart from what the job broke by itself.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import AttemptExited, FaultObserved, FaultRequested
+from harness.history import AttemptExited, FaultRequested, TaskFinished
 from harness.lineage import Attempt
+from harness.scenario import Injection, injection_name, kind_of
 from harness.scenario.expectations import WithinRetries
+from harness.scenario.faults import DamageFault, FailWrites, Maintenance, Pause, SlowWrites
 from harness.verdict import Finding
 
 CHECKER = "within-retries"
 
-GANG_CAUSES = frozenset({"fault", "timeout", "cancel", "grace", "platform"})
+OUTSIDE_CAUSES = frozenset({"fault", "timeout", "cancel", "grace", "platform"})
 """Causes of an exit that the platform or an injection is behind."""
+
+FAIL_WRITES = kind_of(FailWrites())
+CPU_MAINTENANCE = Maintenance(profile="cloudrun-job-cpu-maintenance")
 
 
 @dataclass(frozen=True, slots=True)
 class _Death:
-    """An attempt that was followed by another, or failed for good."""
+    """An attempt that was followed by another, or failed for good; ``why`` is empty where only the job itself explains it."""
 
     attempt: Attempt
-    exit: AttemptExited
-    injections: tuple[str, ...]
-
-    @property
-    def is_injected(self) -> bool:
-        return bool(self.injections) or self.exit.cause in GANG_CAUSES
+    why: str
 
     def __str__(self) -> str:
-        how = f"signal {self.exit.signal}" if self.exit.exit_code is None else f"exit code {self.exit.exit_code}"
-        because = f"injected: {', '.join(self.injections)}" if self.injections else f"cause: {self.exit.cause}"
-        return f"task {self.attempt.task} attempt {self.attempt.number} ended with {how} at {self.exit.t_s:.2f} s ({because})"
+        end = self.attempt.exit
+        if end is None:
+            how = "was given up"
+        else:
+            how = f"ended with signal {end.signal}" if end.exit_code is None else f"ended with exit code {end.exit_code}"
+            how += f" at {end.t_s:.2f} s"
+        return f"task {self.attempt.task} attempt {self.attempt.number} {how} ({self.why or 'of the job itself'})"
 
 
 def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
@@ -45,46 +51,72 @@ def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
         attempts_max = max(attempts_max, len(attempts))
         if len(attempts) > expectation.attempts_max:
             ruling.broken.append(f"task {task} took {len(attempts)} attempts, {expectation.attempts_max} are promised")
-        deaths = _deaths(attempts, evidence)
+        deaths = list(_deaths(attempts, evidence))
         ruling.facts += [str(death) for death in deaths]
-        mine = [death for death in deaths if not death.is_injected]
+        mine = [death for death in deaths if not death.why]
         own, charged = own + len(mine), charged + len(deaths) - len(mine)
         if len(mine) > expectation.own_failures_max:
             ruling.broken.append(f"{len(mine)} attempts died of the job itself, {expectation.own_failures_max} are allowed: {mine[0]}")
         _judge_after_success(attempts, ruling)
-        if any(attempt.exit is None and attempt.abandoned_s is None for attempt in attempts):
-            ruling.doubts.append(f"task {task} has an attempt whose end was not seen")
+        _doubt_unfinished(task, attempts, evidence, ruling)
     ruling.measures = {"attempts": float(attempts_max), "own_failures": float(own), "charged_preemptions": float(charged)}
     nothing = "" if evidence.lineage.attempts else "no attempt was seen"
-    return ruling.conclude(
-        CHECKER,
-        f"{attempts_max} attempts of at most {expectation.attempts_max}; {charged} injected deaths charged, {own} of the job's own",
-        nothing=nothing,
-    )
+    kept = f"{attempts_max} attempts of at most {expectation.attempts_max}; {charged} injected deaths charged, {own} of the job's own"
+    return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
-def _deaths(attempts: tuple[Attempt, ...], evidence: Evidence) -> list[_Death]:
-    deaths: list[_Death] = []
+def _deaths(attempts: Sequence[Attempt], evidence: Evidence) -> Iterator[_Death]:
+    """Ends that are charged; what the harness ended at the end of the run is none."""
+    injections = {injection_name(evidence.scenario.injections, index): each for index, each in enumerate(evidence.scenario.injections)}
     for attempt in attempts:
-        if attempt.exit is None or attempt.exit.exit_code == 0 or attempt.exit.cause == "stop":
-            continue
-        deaths.append(_Death(attempt, attempt.exit, _injections(attempt, evidence)))
-    return deaths
+        if attempt.abandoned_s is not None:
+            yield _Death(attempt, f"held for dead by the platform at {attempt.abandoned_s:.2f} s")
+        elif attempt.exit is not None and attempt.exit.exit_code != 0 and attempt.exit.cause != "stop":
+            yield _Death(attempt, _explanation(attempt, attempt.exit, injections, evidence))
 
 
-def _injections(attempt: Attempt, evidence: Evidence) -> tuple[str, ...]:
-    """Injections that acted on an attempt before it ended and whose effect was seen."""
-    seen = {(event.injection, event.attempt) for event in evidence.events if isinstance(event, FaultObserved)}
-    end_s = attempt.exit.t_s if attempt.exit else float("inf")
+def _explanation(attempt: Attempt, end: AttemptExited, injections: Mapping[str, Injection], evidence: Evidence) -> str:
+    """Who is behind a death: an injection that was seen to act, or the platform; empty for the job itself."""
+    observed = {(event.injection, event.attempt) for event in evidence.observed()}
     acted = [
-        event
-        for event in evidence.events
-        if isinstance(event, FaultRequested) and (event.task, event.attempt) == (attempt.task, attempt.number)
+        fault
+        for fault in evidence.requested()
+        if (fault.task, fault.attempt) == (attempt.task, attempt.number) and (fault.injection, fault.attempt) in observed
     ]
-    return tuple(event.injection for event in acted if event.t_s <= end_s and (event.injection, event.attempt) in seen)
+    deadly = [
+        fault.injection
+        for fault in acted
+        if fault.t_s <= end.t_s and _can_end(injections.get(fault.injection)) and not _has_survived(attempt, fault)
+    ]
+    if deadly:
+        return f"injected: {', '.join(deadly)}"
+    return f"cause: {end.cause}" if end.cause in OUTSIDE_CAUSES else ""
 
 
-def _judge_after_success(attempts: tuple[Attempt, ...], ruling: Ruling) -> None:
-    for earlier, later in zip(attempts, attempts[1:], strict=False):
+def _can_end(injection: Injection | None) -> bool:
+    """Whether a fault takes processes away or leaves a job no way to work: standing still, slowness and damage at rest do neither."""
+    if injection is None:
+        return True
+    return not isinstance(injection.fault, Pause | SlowWrites | DamageFault) and injection.fault != CPU_MAINTENANCE
+
+
+def _has_survived(attempt: Attempt, fault: FaultRequested) -> bool:
+    """Whether the attempt had got over the fault: it trained in a new life, or it saved although its writes had failed."""
+    lives = attempt.incarnations
+    if any(life.began_s > fault.t_s and life.restored_step is not None for life in lives):
+        return True
+    return fault.fault == FAIL_WRITES and any(save.t_s > fault.t_s for life in lives for save in life.saves_ended)
+
+
+def _judge_after_success(attempts: Sequence[Attempt], ruling: Ruling) -> None:
+    for earlier, later in pairwise(attempts):
         if earlier.exit is not None and earlier.exit.exit_code == 0 and earlier.abandoned_s is None:
             ruling.broken.append(f"attempt {later.number} of task {later.task} was started although attempt {earlier.number} had exited 0")
+
+
+def _doubt_unfinished(task: int, attempts: Sequence[Attempt], evidence: Evidence, ruling: Ruling) -> None:
+    """A task that was not seen to end may need more attempts than it has had so far."""
+    if not any(event.task == task for event in evidence.of_type(TaskFinished)):
+        ruling.doubts.append(f"task {task} was never seen to end: it had {len(attempts)} attempts so far")
+    elif any(attempt.exit is None and attempt.abandoned_s is None for attempt in attempts):
+        ruling.doubts.append(f"task {task} has an attempt whose end was not seen")

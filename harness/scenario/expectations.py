@@ -89,7 +89,7 @@ class SingleWriter(msgspec.Struct, frozen=True, kw_only=True, tag="single-writer
 
 
 class MakesProgress(msgspec.Struct, frozen=True, kw_only=True, tag="makes-progress", tag_field="type", forbid_unknown_fields=True):
-    """No ``cycles_max`` consecutive restarts end without a higher durable step, and the same step does not kill the job again and again."""
+    """No more than ``cycles_max`` consecutive attempts end without a higher durable step, nor by the same death after the same step."""
 
     cycles_max: int = 2
 
