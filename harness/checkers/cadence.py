@@ -57,10 +57,12 @@ def _dues(life: Incarnation, every: int, evidence: Evidence) -> _Dues:
     passed = _passed(life, every)
     if not _tells_saves(evidence):
         passed = passed[-1:]  # storage shows what retention has kept: no older one can be missed there
-    unacknowledged = [step for step in passed if not any(save.step == step for save in life.saves_ended)]
+    acknowledged = {save.step for save in life.saves_ended}
+    unacknowledged = [step for step in passed if step not in acknowledged]
     unseen = set(unacknowledged) - _seen_by(life, unacknowledged, evidence)
     flying = set(_in_flight(life))
-    excused = {step for step in unseen if step in flying or _was_there(step, life, evidence)}
+    elsewhere = _saved_elsewhere(life, evidence) if unseen else set()
+    excused = {step for step in unseen if step in flying or (step in elsewhere and _was_there(step, life, evidence))}
     return _Dues(life, [step for step in passed if step not in excused], sorted(unseen - excused))
 
 
@@ -100,8 +102,15 @@ def _seen_by(life: Incarnation, steps: Sequence[int], evidence: Evidence) -> set
     for survey in evidence.lineage.surveys(life.task):
         is_last_look = life.exit is not None and (survey.seen.occasion, survey.seen.attempt) == ("attempt-end", life.attempt)
         if survey.seen.t_s > life.began_s and (survey.seen.t_s <= end_s or is_last_look):
-            seen |= {step for step in wanted if step in survey.held and survey.held[step].is_sound}
+            seen.update(stored.step for stored in survey.looked_at if stored.is_sound and stored.step in wanted)
     return seen
+
+
+def _saved_elsewhere(life: Incarnation, evidence: Evidence) -> set[int]:
+    """Steps that another life acknowledged, or that storage ever showed sound: of no other need it be asked when they were there."""
+    shown = {stored.step for survey in evidence.lineage.surveys(life.task) for stored in survey.looked_at if stored.is_sound}
+    lives = evidence.lineage.incarnations_of(life.task)
+    return shown | {save.step for other in lives if other is not life for save in other.saves_ended}
 
 
 def _was_there(step: int, life: Incarnation, evidence: Evidence) -> bool:
