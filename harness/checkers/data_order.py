@@ -88,13 +88,16 @@ def _compare(executions: list[_Execution], golden: Mapping[tuple[int, int, int],
     is_repeatable = known is not None and known.equal
     compared = different = 0
     for execution in executions:
-        expected = golden.get((execution.done.task, execution.done.rank, execution.done.step))
+        done = execution.done
+        expected = golden.get((done.task, done.rank, done.step))
         if expected is None:
             ruling.doubts.append(f"{execution}, and the uninterrupted run has no such step")
             continue
         compared += 1
-        different += execution.done.batch_ids != expected
-        if execution.done.batch_ids != expected and different == 1:
+        if done.batch_ids == expected:
+            continue
+        different += 1
+        if different == 1:
             difference = f"{execution}, and the uninterrupted run {_named(expected)}"
             if is_repeatable:
                 ruling.broken.append(difference)
