@@ -19,6 +19,7 @@
         logs/                 log entries in Cloud Logging's shape, and what the job said of itself
         replay.sh             the same run again
     RUNS/.golden/<key>/       uninterrupted runs, by content of the workload
+    RUNS/index.html           all runs, to look at
 """
 
 import contextlib
@@ -39,6 +40,9 @@ from harness.undo import START_TIME_TOLERANCE_S, ProcessId, UndoJournal, identif
 
 NAME_ATTEMPTS_MAX = 100
 """Runs of one scenario that begin in the same millisecond get a number; more than this many at once is a mistake."""
+
+
+INDEX_NAME = "index.html"
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +77,11 @@ class RunDirectory:
     def name(self) -> str:
         """Scenario and run, as they are shown."""
         return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def index_path(self) -> Path:
+        """The page over all runs, of which this is one."""
+        return self.path.parent.parent / INDEX_NAME
 
     @property
     def undo(self) -> UndoJournal:
@@ -134,6 +143,11 @@ class RunStore:
     def __init__(self, root: Path, clock: Clock) -> None:
         self.root = root
         self._clock = clock
+
+    @property
+    def index_path(self) -> Path:
+        """The page over all runs."""
+        return self.root / INDEX_NAME
 
     def create(self, scenario: str, seed: int) -> tuple[RunDirectory, str]:
         """Make the directory of a new run and return it with the run's id.

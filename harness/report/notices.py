@@ -9,6 +9,9 @@ from harness.report.record import Record
 WITH_GRACE = frozenset({"fault", "timeout", "cancel", "platform"})
 """Causes of a SIGTERM that a grace period follows; ``stop`` is ours and ends the run."""
 
+SENT_LAG_S = 0.05
+"""A signal is recorded when sending it has returned: by then the job may have spoken, so much earlier at most."""
+
 GRACE_S_ASSUMED = 10.0
 """Of Cloud Run; used only when neither the history nor the scenario says what was granted."""
 
@@ -63,11 +66,13 @@ def notices_of(record: Record) -> tuple[Notice, ...]:
 
 
 def _notice(attempt: Attempt, grace_s: float) -> Notice | None:
-    sent = next((signal for signal in attempt.signals if signal.signal == "SIGTERM" and signal.cause in WITH_GRACE and signal.rank < 0), None)
+    sent = next(
+        (signal for signal in attempt.signals if signal.signal == "SIGTERM" and signal.cause in WITH_GRACE and signal.rank < 0), None
+    )
     if sent is None:
         return None
-    after = [event for life in attempt.incarnations for event in life.events if event.t_s >= sent.t_s]
-    steps = [event.t_s for event in after if isinstance(event, StepDone)]
+    after = [event for life in attempt.incarnations for event in life.events if event.t_s >= sent.t_s - SENT_LAG_S]
+    steps = [event.t_s for event in after if isinstance(event, StepDone) and event.t_s >= sent.t_s]
     save = next((event for event in reversed(after) if isinstance(event, SaveBegun)), None)
     durable = next((event for event in reversed(after) if isinstance(event, SaveEnded)), None)
     return Notice(

@@ -7,7 +7,7 @@ from harness.report.notices import notices_of
 from harness.report.record import Record, read_record
 from harness.scenario.triggers import OnEffect
 from harness.store import RunDirectory
-from harness.verdict import Finding, Outcome
+from harness.verdict import Outcome
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,15 +72,10 @@ def summary_of(record: Record) -> Summary:
     )
 
 
-def deciding(record: Record) -> tuple[Finding, ...]:
-    """The findings that decided the outcome; none where there is no verdict."""
-    return record.verdict.worst() if record.verdict is not None else ()
-
-
 def _reasons(record: Record) -> tuple[str, ...]:
     if record.verdict is None:
         return tuple(f"report: {problem}" for problem in record.problems)
-    return tuple(f"{finding.checker}: {finding.reason}" for finding in deciding(record))
+    return tuple(f"{finding.checker}: {finding.reason}" for finding in record.deciding)
 
 
 def _measured(record: Record, name: str, otherwise: int) -> int:

@@ -1,0 +1,134 @@
+"""The main moments of a run in words: what the picture shows, for those who read it and for those who cannot see it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.history import (
+    AttemptAbandoned,
+    AttemptExited,
+    AttemptStarted,
+    Done,
+    Event,
+    FaultFailed,
+    FaultHealed,
+    FaultObserved,
+    FaultRequested,
+    HangCalled,
+    ObservationLost,
+    Restored,
+    RunClosed,
+    SaveBegun,
+    SaveEnded,
+    SignalSent,
+    SigtermSeen,
+    Started,
+    TaskFinished,
+)
+from harness.lineage import Lineage
+from harness.report.timeline.lanes import exit_words
+from harness.report.wording import duration
+
+MOMENTS_MAX = 160
+"""Rows of the table; of a longer story the beginning and the end are told."""
+
+_KEPT_AT_END = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One row; ``kind`` is ``fault``, ``platform`` or ``job``."""
+
+    t_s: float
+    kind: str
+    where: str
+    what: str
+
+
+def moments_of(lineage: Lineage) -> tuple[tuple[Moment, ...], int]:
+    """The rows in order of time, and how many are left out of their middle."""
+    last_saves = set(_last_saves(lineage))
+    found = sorted(
+        (moment for event in lineage.events if (moment := _moment(event, last_saves)) is not None), key=lambda moment: moment.t_s
+    )
+    left_out = len(found) - MOMENTS_MAX
+    if left_out <= 0:
+        return tuple(found), 0
+    return (*found[: MOMENTS_MAX - _KEPT_AT_END], *found[-_KEPT_AT_END:]), left_out
+
+
+def _last_saves(lineage: Lineage) -> Iterator[int]:
+    """Of the saves, which are many, only the last of each life: the one that a resume goes back to."""
+    for attempt in lineage.attempts:
+        for life in attempt.incarnations:
+            for saves in (life.saves_begun, life.saves_ended):
+                if saves:
+                    yield id(saves[-1])
+
+
+def _moment(event: Event, last_saves: set[int]) -> Moment | None:
+    told = _of_fault(event) or _of_platform(event)
+    kind = "fault" if _of_fault(event) else "platform"
+    if not told:
+        told, kind = _of_job(event, last_saves), "job"
+    return Moment(event.t_s, kind, where(event), told) if told else None
+
+
+def _of_fault(event: Event) -> str:
+    match event:
+        case FaultRequested():
+            return f"{event.injection} requested" + (f": {event.detail}" if event.detail else "")
+        case FaultObserved():
+            return f"{event.injection} observed: {event.evidence}"
+        case FaultHealed():
+            return f"{event.injection} healed: {event.evidence}"
+        case FaultFailed():
+            return f"{event.injection} could not act: {event.detail}"
+    return ""
+
+
+def _of_platform(event: Event) -> str:
+    match event:
+        case AttemptStarted():
+            return f"attempt started (process {event.pid})"
+        case SignalSent():
+            return f"{event.signal} sent (cause: {event.cause})"
+        case AttemptExited():
+            return f"{exit_words(event)} (cause: {event.cause}), {'to be retried' if event.retried else 'not to be retried'}"
+        case AttemptAbandoned():
+            return "held for dead while it runs"
+        case TaskFinished():
+            return f"task {'succeeded' if event.succeeded else 'failed'} after {event.attempts} attempts"
+        case HangCalled():
+            ranks = ", ".join(map(str, event.ranks[:8]))
+            return f"hang called: no progress of rank {ranks} for {duration(event.quiet_s)}"
+        case ObservationLost():
+            return f"{event.count} {event.what} not recorded: {event.detail}"
+        case RunClosed():
+            return f"run ended: {event.reason}" + (f" ({event.detail})" if event.detail else "")
+    return ""
+
+
+def _of_job(event: Event, last_saves: set[int]) -> str:
+    match event:
+        case Restored():
+            return f"restored step {event.step}"
+        case Started():
+            return "starts training from scratch" if event.restored_step == 0 else f"goes on with training from step {event.restored_step}"
+        case SigtermSeen():
+            return "noticed SIGTERM"
+        case SaveBegun() if id(event) in last_saves:
+            return f"began its last save, of step {event.step}"
+        case SaveEnded() if id(event) in last_saves:
+            return f"acknowledged its last save, of step {event.step}"
+        case Done():
+            return f"said that it is done with step {event.step}"
+    return ""
+
+
+def where(event: Event) -> str:
+    """The attempt of an event, and its task and rank where they are not the first; empty for one of the whole run."""
+    task, attempt, rank = (getattr(event, name, None) for name in ("task", "attempt", "rank"))
+    parts = [f"task {task}"] if task else []
+    parts += [f"attempt {attempt}"] if attempt is not None else []
+    parts += [f"rank {rank}"] if rank else []
+    return ", ".join(part for part in parts if part != "rank -1")
