@@ -27,6 +27,7 @@ PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 DEFAULTS = {
     "RAY_AUTH_MODE": "token",  # loopback belongs to every user of the machine
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's switch for "the address of a node is 127.0.0.1"; else it listens on all interfaces
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing leaves the machine
     "DASHBOARD_METRIC_PORT": "0",  # fixed otherwise, and two runs would meet there
     "RAY_prestart_worker_first_driver": "0",  # those workers lack our runtime environment, so nobody would use them
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # no service to hand over
