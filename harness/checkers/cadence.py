@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.checkers.evidence import Evidence, Ruling
-from harness.checkers.storage import tells_steps_of
+from harness.checkers.storage import tells_saves, tells_steps_of
 from harness.checkers.successions import name_of_life
 from harness.history import CheckpointsSeen
-from harness.lineage import Incarnation
+from harness.lineage import Incarnation, Survey
 from harness.scenario.expectations import SavesAtCadence
 from harness.verdict import Finding
 
@@ -36,7 +36,7 @@ def check(expectation: SavesAtCadence, evidence: Evidence) -> Finding:
     """Expect a commit for each multiple of the interval that a life executed and left behind: after which it did something else."""
     ruling = Ruling()
     ruling.doubt_lost(evidence.lost("events"))
-    if not _tells_saves(evidence):
+    if not tells_saves(evidence):
         ruling.doubt_lost(evidence.lost("checkpoints"))
         if not _storage_tells(evidence):
             return ruling.conclude(CHECKER, "", nothing="neither the job nor storage tells which steps were saved")
@@ -54,9 +54,10 @@ def check(expectation: SavesAtCadence, evidence: Evidence) -> Finding:
 
 
 def _dues(life: Incarnation, every: int, evidence: Evidence) -> _Dues:
-    passed = _passed(life, every)
-    if not _tells_saves(evidence):
-        passed = passed[-1:]  # storage shows what retention has kept: no older one can be missed there
+    passed = _passed(life, every, evidence)
+    if not tells_saves(evidence):
+        newest = max((stored.step for survey in _looks_during(life, evidence) for stored in survey.looked_at if stored.is_sound), default=0)
+        passed = [step for step in passed[-1:] if step >= newest]  # storage shows what retention has kept: no older one can be missed there
     acknowledged = {save.step for save in life.saves_ended}
     unacknowledged = [step for step in passed if step not in acknowledged]
     unseen = set(unacknowledged) - _seen_by(life, unacknowledged, evidence)
@@ -66,9 +67,14 @@ def _dues(life: Incarnation, every: int, evidence: Evidence) -> _Dues:
     return _Dues(life, [step for step in passed if step not in excused], sorted(unseen - excused))
 
 
-def _passed(life: Incarnation, every: int) -> Sequence[int]:
-    """Multiples that were executed and left behind: the life went on for a whole interval, or ended well; none from the notice on."""
-    stopped_s = life.sigterm_seen.t_s if life.sigterm_seen else float("inf")
+def _passed(life: Incarnation, every: int, evidence: Evidence) -> Sequence[int]:
+    """Multiples that were executed and left behind: the life went on for a whole interval, or ended well.
+
+    None from the notice on, nor once the platform held the attempt for dead: its successor may have fenced it.
+    """
+    attempt = next(each for each in evidence.lineage.attempts_of(life.task) if each.number == life.attempt)
+    moments = [life.sigterm_seen.t_s if life.sigterm_seen else None, attempt.abandoned_s]
+    stopped_s = min((moment for moment in moments if moment is not None), default=float("inf"))
     last = max((event.step for event in life.steps), default=0)
     multiples = [event for event in life.steps if event.step % every == 0 and event.t_s < stopped_s]
     return list(dict.fromkeys(event.step for event in multiples if _ended_well(life) or event.step + every <= last))
@@ -97,13 +103,17 @@ def _seen_by(life: Incarnation, steps: Sequence[int], evidence: Evidence) -> set
         return set()
     before = evidence.lineage.storage_before(life.task, life.began_s)
     wanted = {step for step in steps if step not in before or not before[step].is_sound}
+    looks = _looks_during(life, evidence)
+    return {stored.step for survey in looks for stored in survey.looked_at if stored.is_sound and stored.step in wanted}
+
+
+def _looks_during(life: Incarnation, evidence: Evidence) -> Iterator[Survey]:
+    """Surveys that were made while a life lasted, and the one when it had ended."""
     end_s = life.ended_s if life.ended_s is not None else float("inf")
-    seen: set[int] = set()
     for survey in evidence.lineage.surveys(life.task):
         is_last_look = life.exit is not None and (survey.seen.occasion, survey.seen.attempt) == ("attempt-end", life.attempt)
         if survey.seen.t_s > life.began_s and (survey.seen.t_s <= end_s or is_last_look):
-            seen.update(stored.step for stored in survey.looked_at if stored.is_sound and stored.step in wanted)
-    return seen
+            yield survey
 
 
 def _saved_elsewhere(life: Incarnation, evidence: Evidence) -> set[int]:
@@ -125,11 +135,6 @@ def _was_there(step: int, life: Incarnation, evidence: Evidence) -> bool:
     looked_s = max((survey.seen.t_s for survey in evidence.lineage.surveys(life.task) if survey.seen.t_s <= decided_s), default=0.0)
     lives = evidence.lineage.incarnations_of(life.task)
     return any(save.step == step and looked_s < save.t_s <= decided_s for other in lives if other is not life for save in other.saves_ended)
-
-
-def _tells_saves(evidence: Evidence) -> bool:
-    workload = evidence.scenario.workload
-    return workload.speaks_protocol or bool(workload.outside.logs.saved)
 
 
 def _storage_tells(evidence: Evidence) -> bool:

@@ -12,23 +12,22 @@ UNACCOUNTED_S_MAX = 0.001
 
 
 def check(expectation: Goodput, evidence: Evidence) -> Finding:
-    """Judge the worst task."""
+    """Judge every task; the worst one is measured. A task that never did a step has been productive for no second of its time."""
     ruling = Ruling()
     ruling.doubt_lost(evidence.lost("events"))
     ledgers = [ledger for task in evidence.lineage.tasks if (ledger := keep(evidence.lineage, task)) is not None and ledger.wall_s > 0]
-    measured = [ledger for ledger in ledgers if any(span.step >= 0 for span in ledger.spans)]
-    for ledger in measured:
-        _judge(ledger, expectation, ruling)
-    if measured:
-        worst = min(measured, key=lambda ledger: ledger.goodput)
-        ruling.measures = _measures(worst)
-        ruling.measures["recovery_s"] = max((recovery.seconds for ledger in measured for recovery in ledger.recoveries), default=0.0)
-    nothing = "" if measured else "no step was recorded, so no time can be called productive"
-    kept = f"{ruling.measures.get('goodput', 0.0):.0%} of the wall time was productive" if measured else ""
-    return ruling.conclude(CHECKER, kept, nothing=nothing)
+    if not any(span.step >= 0 for ledger in ledgers for span in ledger.spans):
+        return ruling.conclude(CHECKER, "", nothing="no step was recorded, so no time can be called productive")
+    for ledger in ledgers:
+        _judge_ratio(ledger, expectation, evidence, ruling)
+        _judge_recoveries(ledger, expectation, evidence, ruling)
+    worst = min(ledgers, key=lambda ledger: ledger.goodput)
+    ruling.measures = _measures(worst)
+    ruling.measures["recovery_s"] = max((recovery.seconds for ledger in ledgers for recovery in ledger.recoveries), default=0.0)
+    return ruling.conclude(CHECKER, f"{worst.goodput:.0%} of the wall time was productive")
 
 
-def _judge(ledger: Ledger, expectation: Goodput, ruling: Ruling) -> None:
+def _judge_ratio(ledger: Ledger, expectation: Goodput, evidence: Evidence, ruling: Ruling) -> None:
     totals = ", ".join(f"{category} {ledger.total(category):.2f} s" for category in CATEGORIES if ledger.total(category) > 0)
     ruling.facts.append(f"task {ledger.task}: {ledger.wall_s:.2f} s wall time: {totals}")
     if abs(ledger.unaccounted_s) > UNACCOUNTED_S_MAX:
@@ -36,16 +35,25 @@ def _judge(ledger: Ledger, expectation: Goodput, ruling: Ruling) -> None:
             f"the ledger of task {ledger.task} does not add up: {ledger.unaccounted_s:.3f} s of {ledger.wall_s:.3f} s are in no span"
         )
     if ledger.goodput < expectation.ratio_min:
-        ruling.broken.append(
-            f"task {ledger.task}: {ledger.goodput:.1%} of the wall time was productive, {expectation.ratio_min:.1%} are promised"
-        )
+        low = f"task {ledger.task}: {ledger.goodput:.1%} of the wall time was productive, {expectation.ratio_min:.1%} are promised"
+        (ruling.doubts if evidence.lost("events") else ruling.broken).append(low)  # steps that were not recorded would count
+
+
+def _judge_recoveries(ledger: Ledger, expectation: Goodput, evidence: Evidence, ruling: Ruling) -> None:
     for recovery in ledger.recoveries:
         parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in recovery.parts.items() if seconds > 0)
-        ruling.facts.append(f"task {ledger.task} attempt {recovery.attempt}: recovered in {recovery.seconds:.2f} s ({parts})")
+        told = f"task {ledger.task} attempt {recovery.attempt}: recovered in {recovery.seconds:.2f} s ({parts})"
+        ruling.facts.append(told)
         if expectation.recovery_s_max is not None and recovery.seconds > expectation.recovery_s_max:
-            ruling.broken.append(
-                f"recovery from the death of attempt {recovery.attempt} took {recovery.seconds:.2f} s, {expectation.recovery_s_max:g} s are promised"
-            )
+            late = f"{told}, {expectation.recovery_s_max:g} s are promised"
+            (ruling.doubts if evidence.lost("events") else ruling.broken).append(late)
+    if expectation.recovery_s_max is None or not evidence.scenario.within_budget:
+        return
+    for fault_s in ledger.unrecovered_s:
+        waited_s = ledger.end_s - fault_s
+        told = f"task {ledger.task} was hit at {fault_s:.2f} s and had not recovered {waited_s:.2f} s later, at its end"
+        is_late = waited_s > expectation.recovery_s_max and not evidence.lost("events")
+        (ruling.broken if is_late else ruling.doubts).append(told)
 
 
 def _measures(ledger: Ledger) -> dict[str, float]:
