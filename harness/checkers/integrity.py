@@ -45,7 +45,7 @@ def _judge_life(life: Incarnation, saved: SavedStates, evidence: Evidence, rulin
     for event in life.restores:
         if event.step > 0:
             _judge_standing(event, offer, who=who, evidence=evidence, ruling=ruling)
-            _judge_state(event, offer, saved, who=who, ruling=ruling)
+            _judge_state(event, offer, saved, who=who, evidence=evidence, ruling=ruling)
     chosen = _died_restoring(life)
     if chosen is not None and offer.standing_of(chosen.step) == "uncommitted":
         how = _seen_as(chosen.step, offer)
@@ -68,7 +68,7 @@ def _judge_standing(event: Restored, offer: Offer, *, who: str, evidence: Eviden
         ruling.facts.append(f"{what}: {standing}")
 
 
-def _judge_state(event: Restored, offer: Offer, saved: SavedStates, *, who: str, ruling: Ruling) -> None:
+def _judge_state(event: Restored, offer: Offer, saved: SavedStates, *, who: str, evidence: Evidence, ruling: Ruling) -> None:
     """What is in memory after a restore is what was in memory when it was saved, part by part."""
     what = f"{who} restored step {event.step} on rank {event.rank} at {event.t_s:.2f} s"
     part = saved.compare(event)
@@ -76,7 +76,7 @@ def _judge_state(event: Restored, offer: Offer, saved: SavedStates, *, who: str,
         ruling.broken.append(f"{what}, and its {part} {event.digests[part]} is not what was saved")
     elif part is None and offer.standing_of(event.step) == "damaged":
         ruling.doubts.append(f"{what}, which a fault had damaged, and no fingerprint tells what it loaded")
-    elif part is None and offer.says_saves and offer.standing_of(event.step) != "foreign":
+    elif part is None and evidence.scenario.workload.speaks_protocol and offer.standing_of(event.step) != "foreign":
         ruling.doubts.append(f"{what}, and no fingerprint tells whether that is what was saved")
 
 

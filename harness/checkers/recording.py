@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.checkers.evidence import Evidence, unknown, valid
-from harness.history import SCHEMA_VERSION, Booted, FaultHealed, SaveBegun, SaveEnded, Started
+from harness.history import SCHEMA_VERSION, Booted, FaultHealed, Marked, SaveBegun, SaveEnded, Started
 from harness.lineage import Attempt
 from harness.verdict import Finding
 
@@ -48,10 +48,12 @@ def _gaps_of_the_job(evidence: Evidence) -> Iterator[str]:
         return
     for attempt in evidence.lineage.attempts:
         words = (word for life in attempt.incarnations for word in life.events)
-        if any(isinstance(word, Booted | Started) for word in words) or _was_hit(attempt, evidence):
+        # A coordinator that fails before any rank has started, as Ray's does, has only markers of its own to say.
+        if any(isinstance(word, Booted | Started | Marked) for word in words) or _was_hit(attempt, evidence):
             continue
         end = "did not end" if attempt.exit is None else f"ended at {attempt.exit.t_s:.2f} s"
-        yield f"task {attempt.task} attempt {attempt.number} {end} and said neither boot nor start, though the workload speaks the protocol"
+        who = f"task {attempt.task} attempt {attempt.number} {end}"
+        yield f"{who} and said neither boot nor start nor a marker, though the workload speaks the protocol"
 
 
 def _was_hit(attempt: Attempt, evidence: Evidence) -> bool:
@@ -68,11 +70,12 @@ def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:
     workload = evidence.scenario.workload
     if not workload.speaks_protocol and not workload.outside.logs.saved:
         return
-    if workload.layout == "files":
-        return  # what lies there may be anything
     for task in evidence.lineage.tasks:
         words: tuple[SaveBegun | SaveEnded, ...] = evidence.of_type(SaveBegun) + evidence.of_type(SaveEnded)
         saved = {event.step for event in words if event.task == task}
+        if workload.layout == "files":
+            yield from () if saved else _files_of_no_save(task, evidence)
+            continue
         if saved and not workload.speaks_protocol:
             continue
         for survey in evidence.lineage.surveys(task):
@@ -81,6 +84,17 @@ def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:
                 step, t_s = unseen[0].step, survey.seen.t_s
                 yield f"task {task}: a checkpoint of step {step} was on storage at {t_s:.2f} s, and no save of that step was recorded"
                 break
+
+
+def _files_of_no_save(task: int, evidence: Evidence) -> Iterator[str]:
+    """What lies there may be anything, until a save was due and the job spoke of none: then it may be that save."""
+    every = evidence.scenario.workload.save_every
+    steps = [step.step for life in evidence.lineage.incarnations_of(task) for step in life.steps]
+    looks = (survey for survey in evidence.lineage.surveys(task) if any(stored.is_good for stored in survey.held.values()))
+    first = next(looks, None) if every and max(steps, default=0) >= every else None
+    if first is not None:
+        there = f"task {task}: files lay in the checkpoint directory at {first.seen.t_s:.2f} s"
+        yield f"{there}, a save was due every {every} steps, and none was ever recorded"
 
 
 def _gaps_of_the_faults(evidence: Evidence) -> Iterator[str]:

@@ -22,7 +22,7 @@ def check(expectation: ResumesFromNewestDurable, evidence: Evidence) -> Finding:
         for resume in successions(task, evidence):
             _judge_choice(resume, evidence, saved, ruling)
             lost_steps.append(_judge_loss(resume, expectation, evidence, ruling))
-            _judge_order(resume, ruling)
+            _judge_order(resume, evidence, ruling)
         _judge_coverage(task, evidence, ruling)
     ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
     total, most = sum(lost_steps), max(lost_steps, default=0)
@@ -81,7 +81,7 @@ def _judge_loss(resume: Succession, expectation: ResumesFromNewestDurable, evide
     return lost
 
 
-def _judge_order(resume: Succession, ruling: Ruling) -> None:
+def _judge_order(resume: Succession, evidence: Evidence, ruling: Ruling) -> None:
     """The first step is the one after the restored one, and each that follows is the next."""
     life, who = resume.life, resume.who
     loaded = [event.step for event in life.of_type(Restored, rank=0) if life.started is None or event.t_s <= life.started.t_s]
@@ -91,7 +91,7 @@ def _judge_order(resume: Succession, ruling: Ruling) -> None:
     for event in life.steps:
         if resume.known_steps and event.step == previous:
             continue  # a silent job may log several lines of one step
-        expected = _step_after(previous, resume)
+        expected = _step_after(previous, resume, evidence)
         if expected is not None and event.step != expected:
             what = f"skips steps {expected} to {event.step - 1}"
             if event.step < expected:
@@ -101,12 +101,12 @@ def _judge_order(resume: Succession, ruling: Ruling) -> None:
         previous = event.step
 
 
-def _step_after(step: int, resume: Succession) -> int | None:
+def _step_after(step: int, resume: Succession, evidence: Evidence) -> int | None:
     """The next step that must be seen; None where a silent job may log what it likes."""
     if resume.known_steps:
         index = bisect_right(resume.known_steps, step)
         return resume.known_steps[index] if index < len(resume.known_steps) else None
-    return step + 1 if resume.offer.says_saves else None
+    return step + 1 if evidence.scenario.workload.speaks_protocol else None
 
 
 def _judge_coverage(task: int, evidence: Evidence, ruling: Ruling) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.checkers.evidence import Evidence
-from harness.history import CheckpointsSeen, RestoreBegun, Restored, SaveEnded, Started, StepDone
+from harness.history import CheckpointsSeen, RestoreBegun, Restored, SaveBegun, SaveEnded, Started, StepDone
 from harness.lineage import DAMAGE, Incarnation, StoredStep, newest_sound
 
 Standing = Literal["committed", "in-flight", "damaged", "uncommitted", "foreign", "unseen"]
@@ -23,7 +23,7 @@ class Offer:
         required_step: The newest step that it had to find; None when nothing tells.
         notion: What ``required_step`` is: on storage, or only acknowledged where storage does not tell.
         saved: Steps that earlier lives began to save; true for those that they acknowledged.
-        says_saves: Whether the job would have said that it saves a step.
+        says_saves: Whether the job would have said that it saves a step: it speaks, and has spoken of a save.
         is_settled: Whether storage was looked at after the last writer had ended.
         tells_steps: Whether what lies on storage can be told apart by step.
     """
@@ -77,10 +77,15 @@ def offer_to(life: Incarnation, evidence: Evidence) -> Offer:
         required_step=required,
         notion=_notion(evidence, tells_steps=tells_steps),
         saved=saved,
-        says_saves=evidence.scenario.workload.speaks_protocol,
+        says_saves=evidence.scenario.workload.speaks_protocol and tells_saves(evidence),
         is_settled=not earlier or (not is_shared and _was_surveyed(evidence, task, last_written_s, at_s, is_whole=True)),
         tells_steps=tells_steps,
     )
+
+
+def tells_saves(evidence: Evidence) -> bool:
+    """Whether the job says what it saves. One that speaks and never spoke of a save may save in a way that nobody sees."""
+    return bool(evidence.of_type(SaveBegun) or evidence.of_type(SaveEnded))
 
 
 def tells_steps_of(evidence: Evidence, task: int, held: Mapping[int, StoredStep]) -> bool:
@@ -98,7 +103,7 @@ def tells_steps_of(evidence: Evidence, task: int, held: Mapping[int, StoredStep]
 
 def _is_a_step(evidence: Evidence, task: int, step: int) -> bool:
     workload = evidence.scenario.workload
-    if workload.steps and step > workload.steps:
+    if step < 1 or (workload.steps and step > workload.steps):
         return False
     if step == workload.steps or (workload.save_every and step % workload.save_every == 0):
         return True
@@ -116,8 +121,7 @@ def _required(evidence: Evidence, held: Mapping[int, StoredStep], saved: Mapping
     workload = evidence.scenario.workload
     acknowledged = [step for step, is_acknowledged in saved.items() if is_acknowledged]
     if not tells_steps:
-        says_saves = workload.speaks_protocol or bool(workload.outside.logs.saved)
-        return max(acknowledged, default=0) if says_saves else None
+        return max(acknowledged, default=0) if tells_saves(evidence) else None
     if workload.layout != "files":
         return newest_sound(held)
     # A name and some bytes are all that is known of this layout: the newest may be half written, unless the job has acknowledged it.

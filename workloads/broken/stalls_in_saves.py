@@ -1,7 +1,7 @@
 """Wrong: training stands still while a save is uploaded, and an upload takes four times as long as the training since the last one.
 
 Symptom: everything is kept that was promised to be kept, and four fifths of the time of the machine are paid for nothing.
-No case: own finding: a save on the training thread, as Orbax does it with asynchronous saves switched off, lasts as long as the storage takes
+No case: own finding: a save on the thread that trains lasts as long as the storage takes; Orbax does it so when asynchronous saves are off
 Caught by: goodput
 """
 

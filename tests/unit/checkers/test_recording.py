@@ -89,6 +89,13 @@ def test_files_of_an_unknown_layout_are_no_saves():
     assert check(run.evidence()).outcome is Outcome.VALID
 
 
+def test_files_may_be_the_save_that_was_due_and_that_nobody_spoke_of():
+    files = msgspec.structs.replace(JOB, layout="files")
+    run = Run(files).attempt(0).begin().steps(1, 4).step(5).put(-1).exit(1).close()
+    assert "a save was due every 5 steps, and none was ever recorded" in reason_of(run)
+    assert check(Run(files).attempt(0).begin().steps(1, 7).save(5).put(-1).exit(1).close().evidence()).outcome is Outcome.VALID
+
+
 def test_a_fault_that_was_never_healed_is_a_gap():
     run = Run().attempt(0).begin().steps(1, 3).here(FaultRequested, injection="1-slow", fault="slow-writes")
     run.here(FaultObserved, injection="1-slow", evidence="3 hits").steps(4, 20).complete()

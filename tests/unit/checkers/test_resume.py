@@ -267,3 +267,10 @@ def test_of_unknown_files_the_newest_may_be_half_written():
     files = msgspec.structs.replace(SILENT, layout="files")
     run = Run(files).attempt(0).put(5).put(10).killed().attempt(1).here(Restored, step=5).here(Started, restored_step=5)
     assert judge(run.steps(6, 20).complete()).outcome is Outcome.VALID
+
+
+def test_of_a_job_that_never_spoke_of_a_save_nothing_tells_what_was_durable():
+    run = Run(msgspec.structs.replace(JOB, layout="files")).attempt(0).begin().steps(1, 4).step(5).put(-1).killed()
+    finding = judge(run.attempt(1).start(5).step(6).close())
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "nothing tells which step was durable" in finding.reason
