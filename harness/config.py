@@ -4,7 +4,9 @@ The file says how the job is started and what can be seen of it; from that the s
 allows: with a pattern for steps, kills come at steps; with one for saves, right after a save; with neither, after seconds.
 """
 
+import contextlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,7 +26,8 @@ from harness.scenario.expectations import (
     WithinRetries,
 )
 from harness.scenario.faults import Fault, Kill, Terminate
-from harness.scenario.rules import positive, require
+from harness.scenario.refusals import refused_value
+from harness.scenario.rules import RefusedValueError, positive, require
 from harness.scenario.triggers import AfterSeconds, AtStep, OnLog
 
 CONFIG_NAME = "harness.toml"
@@ -75,7 +78,7 @@ class ChaosTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Attributes:
         deadline_s: Seconds a run may take.
-        at_steps: Steps at which to strike; empty: at two fifths and at seven tenths of the steps.
+        at_steps: Steps at which to strike, the first and the last of them; empty: at two fifths and at seven tenths of the steps.
         after_s: Seconds after an attempt's start, for a job whose log tells neither steps nor saves.
     """
 
@@ -87,6 +90,7 @@ class ChaosTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         positive("deadline_s", self.deadline_s)
         positive("after_s", self.after_s)
         require(all(step >= 1 for step in self.at_steps), "at_steps", self.at_steps, "steps are counted from 1")
+        require(len(set(self.at_steps)) != 1, "at_steps", self.at_steps, "two different steps: the second kill comes later than the first")
 
 
 class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,13 +126,10 @@ def read_config(path: Path) -> dict[str, Scenario]:
     except OSError as error:
         advice = "name a readable file, or write one with `harness init`"
         raise InvalidDocumentError(document=str(path), field="", problem=error.strerror or str(error), advice=advice) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidDocumentError(document=str(path), field="", problem=f"not TOML: {error}") from error
     config = convert(document, Config, document=str(path))
-    try:
-        found = [*_standard(config), *(_declared(config, table) for table in config.scenarios)]
-    except ValueError as error:
-        raise InvalidDocumentError(document=str(path), field="", problem=str(error)) from error
+    found = _scenarios(config, str(path))
     names = [scenario.name for scenario in found]
     for name in names:
         if names.count(name) > 1:
@@ -136,6 +137,30 @@ def read_config(path: Path) -> dict[str, Scenario]:
                 document=str(path), field="scenarios", problem=f"two scenarios are named {name!r}", advice="rename one"
             )
     return dict(zip(names, found, strict=True))
+
+
+def _scenarios(config: Config, document: str) -> list[Scenario]:
+    """The standard scenarios and the declared ones; what one of them refuses is told as the field of the file that it came from."""
+    job, chaos = config.workload, config.chaos
+    with _blamed_on("chaos", document):
+        beyond = [step for step in chaos.at_steps if job.steps and step > job.steps]
+        require(not beyond, "at_steps", chaos.at_steps, f"steps up to the {job.steps} of the workload")
+    with _blamed_on("workload", document):
+        _workload(config)
+    with _blamed_on("", document):
+        found = _standard(config)
+    for index, table in enumerate(config.scenarios):
+        with _blamed_on(f"scenarios[{index}]", document):
+            found.append(_declared(config, table))
+    return found
+
+
+@contextlib.contextmanager
+def _blamed_on(place: str, document: str) -> Iterator[None]:
+    try:
+        yield
+    except RefusedValueError as error:
+        raise refused_value(error, document, place=place) from error
 
 
 def _workload(config: Config) -> Workload:
@@ -157,25 +182,30 @@ def _workload(config: Config) -> Workload:
 
 
 def _standard(config: Config) -> list[Scenario]:
-    """What any long job owes: to complete when left alone, and after a kill, a notice, and two kills in a row."""
+    """What any long job owes: to complete when left alone, and, as far as there are retries, after a kill, a notice, and two kills."""
     name = config.workload.name
     early, late = _moments(config)
-    kill_twice = (
-        (Injection(fault=Kill(), at=early, attempts=(0, 1)),)
-        if not isinstance(early, AtStep)
-        else (
-            Injection(fault=Kill(), at=early, name="first-kill"),
-            Injection(fault=Kill(), at=late, attempts=(1,), name="second-kill"),
-        )
-    )
-    return [
-        _scenario(config, f"{name}-left-alone-completes", "the job itself must be right before it is hurt", (), attempts_max=1),
-        _scenario(config, f"{name}-killed-without-notice-resumes", "a host error gives no grace", _at(Kill(), early), attempts_max=2),
-        _scenario(
-            config, f"{name}-terminated-with-notice-resumes", "maintenance: SIGTERM, grace, SIGKILL", _at(Terminate(), late), attempts_max=2
-        ),
-        _scenario(config, f"{name}-killed-again-while-it-recovers-resumes", "recovery is interrupted too", kill_twice, attempts_max=3),
+    standard = [
+        (f"{name}-left-alone-completes", "the job itself must be right before it is hurt", ()),
+        (f"{name}-killed-without-notice-resumes", "a host error gives no grace", _at(Kill(), early)),
+        (f"{name}-terminated-with-notice-resumes", "maintenance: SIGTERM, grace, SIGKILL", _at(Terminate(), late)),
+        (f"{name}-killed-again-while-it-recovers-resumes", "recovery is interrupted too", _twice(early, late)),
     ]
+    deaths = [sum(len(injection.attempts) for injection in injections) for _, _, injections in standard]
+    return [
+        _scenario(config, name, why, injections, attempts_max=count + 1)
+        for (name, why, injections), count in zip(standard, deaths, strict=True)
+        if count <= config.platform.max_retries
+    ]
+
+
+def _twice(early: Trigger, late: Trigger) -> tuple[Injection, ...]:
+    if not isinstance(early, AtStep):
+        return (Injection(fault=Kill(), at=early, attempts=(0, 1)),)
+    return (
+        Injection(fault=Kill(), at=early, name="first-kill"),
+        Injection(fault=Kill(), at=late, attempts=(1,), name="second-kill"),
+    )
 
 
 def _at(fault: Fault, moment: Trigger) -> tuple[Injection, ...]:
@@ -207,7 +237,7 @@ def _scenario(config: Config, name: str, why: str, injections: tuple[Injection, 
 
 def _promises(config: Config, injections: tuple[Injection, ...], *, attempts_max: int) -> tuple[Expectation, ...]:
     job, promises = config.workload, config.promises
-    lost_steps_max = job.save_every if promises.lost_steps_max < 0 else promises.lost_steps_max
+    lost_steps_max = (job.save_every or None) if promises.lost_steps_max < 0 else promises.lost_steps_max
     expects: list[Expectation] = [Completes(), WithinRetries(attempts_max=attempts_max)]
     if job.result:
         expects.append(SameResult())
@@ -215,7 +245,7 @@ def _promises(config: Config, injections: tuple[Injection, ...], *, attempts_max
         expects.append(BitExactResume())
     if promises.quiet_s:
         expects.append(NoHang(quiet_s=promises.quiet_s))
-    if injections and lost_steps_max and (job.logs.resumed or job.speaks_protocol):
+    if injections and lost_steps_max is not None and (job.logs.resumed or job.speaks_protocol):
         expects.append(ResumesFromNewestDurable(lost_steps_max=lost_steps_max))
         expects.append(MakesProgress())
     if job.speaks_protocol:

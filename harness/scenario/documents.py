@@ -1,6 +1,5 @@
 """Scenarios and schedules to and from JSON, and their JSON Schema."""
 
-import re
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,23 +7,23 @@ import msgspec
 
 from harness.errors import InvalidDocumentError
 from harness.scenario.model import Scenario, Schedule
+from harness.scenario.refusals import refusal
 
 T = TypeVar("T")
-_PATH = re.compile(r"^(?P<problem>.*?) - at `(?P<path>[^`]+)`$", re.DOTALL)
 
 
 def decode(data: bytes | str, kind: type[T], *, document: str) -> T:
     """Read a document of ``kind`` from JSON.
 
     Raises:
-        InvalidDocumentError: With the document, the field's path, the problem with its value, and what would be right.
+        InvalidDocumentError: With the document, the field's path, its value, the problem, and what would be right.
     """
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        raise _refusal(error, document) from error
-    except UnicodeDecodeError as error:
-        raise InvalidDocumentError(document=document, field="", problem=f"not UTF-8: {error}") from error
+        raise refusal(error, _plain(data), kind, document) from error
+    except (UnicodeError, RecursionError) as error:
+        raise InvalidDocumentError(document=document, field="", problem=f"not a document of UTF-8 text: {error}") from error
 
 
 def convert(value: object, kind: type[T], *, document: str) -> T:
@@ -36,7 +35,7 @@ def convert(value: object, kind: type[T], *, document: str) -> T:
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.MsgspecError as error:
-        raise _refusal(error, document) from error
+        raise refusal(error, value, kind, document) from error
 
 
 def encode(document: msgspec.Struct) -> bytes:
@@ -76,7 +75,9 @@ def _bytes_of(path: Path) -> bytes:
         ) from error
 
 
-def _refusal(error: msgspec.MsgspecError, document: str) -> InvalidDocumentError:
-    match = _PATH.match(str(error))
-    problem, path = (match["problem"], match["path"]) if match else (str(error), "")
-    return InvalidDocumentError(document=document, field=path.removeprefix("$").removeprefix("."), problem=problem)
+def _plain(data: bytes | str) -> object:
+    """A document without its types, to show what it holds; None where it is no JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None

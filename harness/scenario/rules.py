@@ -3,21 +3,29 @@
 import math
 
 
+class RefusedValueError(ValueError):
+    """A field whose value does not do; the reader of documents adds where the field stands."""
+
+    def __init__(self, *, field: str, value: object, advice: str) -> None:
+        self.field, self.value, self.advice = field, value, advice
+        super().__init__(f"{field} is {value!r}: {advice}")
+
+
 def require(holds: bool, field: str, value: object, advice: str) -> None:
     """Refuse a field.
 
     Raises:
-        ValueError: With the field, its value and what would be right; the reader of documents adds where it stands.
+        RefusedValueError: With the field, its value and what would be right.
     """
     if not holds:
-        raise ValueError(f"{field} is {value!r}: {advice}")
+        raise RefusedValueError(field=field, value=value, advice=advice)
 
 
 def positive(field: str, value: float, *, zero_allowed: bool = False) -> None:
     """Refuse a duration or size that is not a finite, positive number.
 
     Raises:
-        ValueError: See ``require``.
+        RefusedValueError: See ``require``.
     """
     holds = math.isfinite(value) and (value > 0 or (zero_allowed and value == 0))
     require(holds, field, value, "a finite number " + (">= 0" if zero_allowed else "> 0"))

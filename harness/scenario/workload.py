@@ -67,6 +67,8 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         positive("inspect_timeout_s", self.inspect_timeout_s)
+        where = "a path that begins with {checkpoint_dir}: elsewhere the file of an earlier run would be taken for this run's"
+        require(not self.result or self.result.startswith("{checkpoint_dir}/"), "result", self.result, where)
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
