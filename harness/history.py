@@ -386,13 +386,20 @@ class HistoryWriter:
             raise StoreError(path=path, attempted="open the history", reason=error.strerror or str(error)) from error
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events with as few writes as the system allows."""
-        data = memoryview(self._encoder.encode_lines(list(events)))
+        """Append events with as few writes as the system allows; of those that do not fit, none is left half written."""
+        data = self._encoder.encode_lines(list(events))
+        written = 0
         try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
+            while written < len(data):
+                written += os.write(self._descriptor, memoryview(data)[written:])
         except OSError as error:
+            self._drop(written - (data.rfind(b"\n", 0, written) + 1))
             raise StoreError(path=self._path, attempted="append to the history", reason=error.strerror or str(error)) from error
+
+    def _drop(self, size: int) -> None:
+        """Take back the beginning of a line: what is appended once there is room again must not stand behind it."""
+        if size:
+            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - size)
 
     def close(self) -> None:
         """Make the history durable and close it."""

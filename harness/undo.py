@@ -82,26 +82,47 @@ class UndoJournal:
         self._append(UndoEntry(injection=injection, done=True))
 
     def owed(self) -> list[UndoEntry]:
-        """What is not settled yet, in the order it was written; a torn last line is ignored (its fault never acted)."""
+        """What is not settled yet, in the order it was written; a line that is no entry is passed over.
+
+        Such a line was never durable, so its fault never acted; it must not keep the undos beside it from being done.
+        """
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
             return []
-        decoder = msgspec.json.Decoder(UndoEntry)
-        entries = [decoder.decode(line) for line in data.split(b"\n")[:-1] if line]
+        entries = [entry for line in data.split(b"\n")[:-1] if (entry := _entry_in(line)) is not None]
         settled = {entry.injection for entry in entries if entry.done}
-        return [entry for entry in entries if not entry.done and entry.injection not in settled]
+        return [entry for entry in entries if entry.undo is not None and entry.injection not in settled]
 
     def _append(self, entry: UndoEntry) -> None:
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
-                os.write(descriptor, msgspec.json.encode(entry) + b"\n")
+                _write_line(descriptor, msgspec.json.encode(entry) + b"\n")
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise StoreError(path=self._path, attempted="write the undo journal", reason=error.strerror or str(error)) from error
+
+
+def _write_line(descriptor: int, line: bytes) -> None:
+    """Write a line whole or not at all: the next one must not stand behind half of it."""
+    size = os.fstat(descriptor).st_size
+    written = 0
+    try:
+        while written < len(line):
+            written += os.write(descriptor, line[written:])
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def _entry_in(line: bytes) -> UndoEntry | None:
+    try:
+        return msgspec.json.decode(line, type=UndoEntry)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def identify(pids: Sequence[int]) -> tuple[ProcessId, ...]:
@@ -134,6 +155,6 @@ def _send(processes: Sequence[ProcessId], number: signal.Signals) -> int:
             if abs(found.create_time() - process.started_at_s) <= START_TIME_TOLERANCE_S:
                 found.send_signal(number)
                 reached += 1
-        except psutil.NoSuchProcess:
+        except (psutil.NoSuchProcess, psutil.AccessDenied):  # gone, or by now somebody else's
             continue
     return reached
