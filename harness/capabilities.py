@@ -276,28 +276,32 @@ class StorageInterposable(Protocol):
 class RayHost(Protocol):
     """The job runs a Ray cluster of its own whose parts can be hit."""
 
-    def kill_ray_processes(self, task: int, component: Literal["raylet", "head"]) -> tuple[int, ...]:
-        """SIGKILL a part of the cluster and return the ids of the processes that got it; their states are told as those of any other.
+    def kill_ray_processes(self, victim: Processes, component: Literal["raylet", "head"]) -> tuple[int, ...]:
+        """SIGKILL a part of the victim's cluster: a node's raylet, of several nodes one that is not the head's, or the control store.
+
+        Returns:
+            The ids of the processes that got it; their states are told as those of any other.
 
         Raises:
-            LookupError: When the job has not said that its cluster is up, or the part is gone.
+            LookupError: When the victim is not there, or no such part of a cluster is.
         """
         ...
 
-    def drain_ray_node(self, task: int, deadline_s: float) -> str:
-        """Tell Ray that a node will be preempted at the deadline; returns the node's id once Ray has accepted.
+    def drain_ray_node(self, victim: Processes, deadline_s: float) -> str:
+        """Begin to tell Ray that a node will be preempted ``deadline_s`` after it has accepted that; returns the node's id at once.
 
-        The target takes the node away when the deadline has passed, as the platform would its machine.
+        What Ray answers is told by ``ray_node_state``. When the deadline has passed the target takes the node away, with everything that
+        runs on it, as the platform would its machine. Of several nodes it is one that is not the head's.
 
         Raises:
-            LookupError: When there is no cluster, or Ray refused.
+            LookupError: When the victim is not there, or it has no cluster with a node to drain.
         """
         ...
 
-    def ray_node_state(self, task: int, node_id: str) -> Literal["alive", "draining", "dead"]:
-        """What Ray itself holds a node to be.
+    def ray_node_state(self, victim: Processes, node_id: str) -> Literal["alive", "draining", "dead"]:
+        """How a node stands: ``draining`` once Ray has accepted to drain it, ``dead`` when it is gone after that.
 
         Raises:
-            LookupError: When the cluster does not answer or has never had such a node.
+            LookupError: When the victim is not there, the node is gone without having been drained, or Ray refused or did not answer.
         """
         ...

@@ -32,7 +32,11 @@ class ActiveFault(Protocol):
         ...
 
     def observe(self, events: Sequence[Event], /) -> str:
-        """Evidence of the effect, or "" while it has not been seen; asked again and again with what is new since ``inject``."""
+        """Evidence of the effect, or "" while it has not been seen; asked again and again with what is new since ``inject``.
+
+        Raises:
+            InjectionError: When it has turned out that there will be no effect.
+        """
         ...
 
     @property

@@ -36,14 +36,14 @@ class ActiveRayKill(OneWay):
     def _kill(self) -> tuple[int, ...]:
         if self._component != "worker":
             assert isinstance(self._scene.target, RayHost)
-            return self._scene.target.kill_ray_processes(self._scene.victim.task, self._component)
+            return self._scene.target.kill_ray_processes(self._scene.victim, self._component)
         if self._scene.victim.rank < 0:
             raise LookupError("a train worker is one rank's process, and victim.rank is 'all': name a rank")
         return self._target.signal(self._scene.victim, signal.SIGKILL, cause="fault")
 
 
 class ActiveDrain(OneWay):
-    """Seen when Ray itself holds the node to be draining, or dead.
+    """Seen when Ray has accepted to drain the node.
 
     Ray sends no signal: a job learns of it by asking ``ray.train.get_preemption_info()``. Source: ray 2.60.0, ray/train/v2.
     """
@@ -58,17 +58,15 @@ class ActiveDrain(OneWay):
     def inject(self) -> str:
         """See ``ActiveFault``."""
         try:
-            self._node_id = self._target.drain_ray_node(self._scene.victim.task, self._deadline_s)
+            self._node_id = self._target.drain_ray_node(self._scene.victim, self._deadline_s)
         except LookupError as error:
             raise self._scene.failed(error) from error
-        return f"Ray accepted to drain node {self._node_id} within {self._deadline_s:g} s"
+        return f"Ray is told that node {self._node_id} will be preempted in {self._deadline_s:g} s"
 
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
-        if not self._node_id:
-            return ""
         try:
-            state = self._target.ray_node_state(self._scene.victim.task, self._node_id)
-        except LookupError:
-            return ""  # a cluster that does not answer says nothing about the node
-        return f"Ray holds node {self._node_id} to be {state}" if state in ("draining", "dead") else ""
+            state = self._target.ray_node_state(self._scene.victim, self._node_id)
+        except LookupError as error:
+            raise self._scene.failed(error) from error
+        return f"Ray has accepted to drain node {self._node_id}, which is {state}" if state in ("draining", "dead") else ""

@@ -42,14 +42,14 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Active:
-    """An injection that acted."""
+    """An injection that acted; ``is_settled`` when its effect was seen, or is known not to come."""
 
     name: str
     task: int
     attempt: int
     fault: ActiveFault
     heal_due_s: float | None
-    is_observed: bool = False
+    is_settled: bool = False
 
     @property
     def key(self) -> str:
@@ -123,7 +123,7 @@ class Injector:
 
     def is_waiting_for_effects(self) -> bool:
         """Whether an injection acted whose effect was not seen yet."""
-        return any(not active.is_observed for active in self._active)
+        return any(not active.is_settled for active in self._active)
 
     def _matches(self, pending: _Pending, event: Event) -> bool:
         at, victim = pending.injection.at, pending.injection.victim
@@ -186,21 +186,25 @@ class Injector:
             recorded.extend(self._observe(()))
         return recorded
 
-    def _look(self, active: _Active, events: Sequence[Event]) -> FaultObserved | None:
-        """Ask a fault for evidence of its effect, until it has given some."""
-        if active.is_observed:
+    def _look(self, active: _Active, events: Sequence[Event]) -> FaultObserved | FaultFailed | None:
+        """Ask a fault for evidence of its effect, until it has given some or has failed for good."""
+        if active.is_settled:
             return None
-        evidence = active.fault.observe(events)
+        try:
+            evidence = active.fault.observe(events)
+        except InjectionError as error:
+            active.is_settled = True
+            return FaultFailed(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, detail=error.reason)
         if not evidence:
             return None
-        active.is_observed = True
+        active.is_settled = True
         return FaultObserved(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
 
     def _heal_due(self) -> list[Event]:
         due = [active for active in self._active if active.heal_due_s is not None and self.now_s() >= active.heal_due_s]
         recorded: list[Event] = []
         for active in due:
-            if not active.is_observed and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
+            if not active.is_settled and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
                 continue
             self._active.remove(active)
             recorded.append(self._heal(active))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.capabilities import Launch, StorageRule
-from harness.history import BarrierReached, Event, LogLine, ObservationLost
+from harness.history import BarrierReached, Event, JobEvent, LogLine, ObservationLost
 from harness.targets.local.barrier import Barrier
 from harness.targets.local.environment import environment_of, event_path, marks_of
 from harness.targets.local.event_file import EventFile
@@ -20,6 +20,10 @@ from harness.targets.local.storage_rules import StorageRules, interposed
 
 DRAIN_S_MAX = 10.0
 """After the exit: for killing what is left and reading what was said. A hundred megabytes of events take less than two."""
+
+
+TRAINING_WORDS = frozenset({"boot", "restore.begin", "restore", "start", "step", "save.begin"})
+"""Said by the process that trains. Other words of a rank may come from one that coordinates: a driver, a controller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +81,9 @@ class LocalAttempt:
         is_dead = self._look_at_processes(now_s)
         lines = self._output.read(now_s - self._epoch_s, budget_bytes)
         events = self._voices.events.read(now_s, budget_bytes)
-        self._rank_pids |= {event.rank: event.pid for event in (*events, *self._held) if event.pid}
+        for event in (*events, *self._held):
+            if event.pid and (event.rank not in self._rank_pids or _trains(event)):
+                self._rank_pids[event.rank] = event.pid
         self._watch()
         self.is_behind = not (self._output.is_drained and self._voices.events.is_caught_up)
         self.is_over = is_dead and (not self.is_behind or self._is_late(now_s))
@@ -184,6 +190,11 @@ def start_attempt(
     attempt = LocalAttempt(key, launch, processes, Voices(events=events, barrier=barrier, patterns=patterns), selector)
     attempt.rules = None if control_path is None else StorageRules(control_path)
     return attempt
+
+
+def _trains(event: JobEvent) -> bool:
+    word = event.event if isinstance(event, BarrierReached) else str(event.__struct_config__.tag)
+    return word in TRAINING_WORDS
 
 
 def _lost_events(t_s: float, count: int, detail: str) -> ObservationLost:

@@ -85,6 +85,12 @@ class ProcessGroup:
                 _kill_group(self.pid)
         return tuple(pid for pid in pids if send(pid, number) or pid in self._killed)
 
+    def kill(self, pids: Sequence[int]) -> tuple[int, ...]:
+        """SIGKILL to some of the attempt's processes and to nobody else; returns who got it."""
+        self._identify(pids)
+        self._killed.update(pids)
+        return tuple(pid for pid in pids if send(pid, signal.SIGKILL))
+
     def sweep(self) -> bool:
         """Kill what has outlived the first process; whether all of it is gone. Called again until it says so."""
         if not subreaper.may_have_orphans() and not self._killed:

@@ -68,6 +68,20 @@ class ProcessTable:
                 pending += children[row.pid] + sessions.get(row.session, [])
         return found - {os.getpid()}
 
+    def descendants(self, pid: int) -> set[int]:
+        """The living children of a process, their children, and so on."""
+        children: dict[int, list[int]] = defaultdict(list)
+        for row in self.rows.values():
+            if row.state != "gone":
+                children[row.parent].append(row.pid)
+        found: set[int] = set()
+        pending = [pid]
+        while pending:
+            born = [child for child in children[pending.pop()] if child not in found]
+            found.update(born)
+            pending += born
+        return found - {pid}
+
     def is_alive(self, pid: int) -> bool:
         """Whether it is there and no zombie."""
         return pid in self.rows and self.rows[pid].state != "gone"

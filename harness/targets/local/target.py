@@ -5,6 +5,7 @@ import errno
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from harness.capabilities import Fidelity, Launch, Processes, StorageRule
 from harness.clock import Clock
@@ -13,6 +14,7 @@ from harness.history import AttemptAbandoned, BarrierReached, Cause, Event
 from harness.targets.local.environment import check_program
 from harness.targets.local.execution import AttemptKey
 from harness.targets.local.fidelity import FIDELITY
+from harness.targets.local.ray_host import RayClusters
 from harness.targets.local.running import RunningExecution, not_startable
 from harness.targets.local.storage_rules import interposer_available
 
@@ -51,6 +53,7 @@ class LocalTarget:
         except OSError as error:
             raise StoreError(path=launch.logs_dir, attempted="create", reason=error.strerror or str(error)) from error
         self._running = RunningExecution(launch, self._clock)
+        self._ray = RayClusters(launch, self._clock)
         try:
             self._running.begin()
         except OSError as error:
@@ -64,14 +67,17 @@ class LocalTarget:
 
     def poll(self) -> Sequence[Event]:
         """See ``Target``."""
-        return () if self._running is None or self._is_stopped else self._running.poll()
+        if self._running is None or self._is_stopped:
+            return ()
+        self._running.pending += self._ray.tick()
+        return self._running.poll()
 
     def wait(self, timeout_s: float) -> None:
         """See ``Target``."""
         if self._running is None or self._is_stopped:
             self._clock.sleep(timeout_s)
         else:
-            self._running.wait(timeout_s)
+            self._running.wait(max(0.0, min(timeout_s, self._ray.next_due_s() - self._clock.monotonic_s())))
 
     def release(self, barrier: BarrierReached) -> None:
         """See ``Target``."""
@@ -88,7 +94,7 @@ class LocalTarget:
         if self._running is None or self._is_stopped:
             return ()
         self._is_stopped = True
-        with contextlib.closing(self._running):
+        with contextlib.closing(self._running), contextlib.closing(self._ray):
             return self._running.end_all()
 
     # ---- Signalable, Terminable --------------------------------------------------------------------------------------
@@ -169,6 +175,20 @@ class LocalTarget:
     def storage_rule_hits(self, task: int) -> int:
         """See ``StorageInterposable``."""
         return self._execution().storage.hits(task)
+
+    # ---- RayHost -----------------------------------------------------------------------------------------------------
+
+    def kill_ray_processes(self, victim: Processes, component: Literal["raylet", "head"]) -> tuple[int, ...]:
+        """See ``RayHost``."""
+        return self._ray.kill(self._execution().find(_key_of(victim)), component)
+
+    def drain_ray_node(self, victim: Processes, deadline_s: float) -> str:
+        """See ``RayHost``."""
+        return self._ray.drain(self._execution().find(_key_of(victim)), deadline_s)
+
+    def ray_node_state(self, victim: Processes, node_id: str) -> Literal["alive", "draining", "dead"]:
+        """See ``RayHost``."""
+        return self._ray.state_of(self._execution().find(_key_of(victim)), node_id)
 
     def _execution(self) -> RunningExecution:
         if self._running is None or self._is_stopped:

@@ -110,16 +110,16 @@ class FullTarget(BareTarget):
     def storage_rule_hits(self, task: int) -> int:
         return self.hits
 
-    def kill_ray_processes(self, task: int, component: str) -> tuple[int, ...]:
-        self._ask("kill_ray_processes", task, component)
+    def kill_ray_processes(self, victim: Processes, component: str) -> tuple[int, ...]:
+        self._ask("kill_ray_processes", victim.task, component)
         return (101,)
 
-    def drain_ray_node(self, task: int, deadline_s: float) -> str:
-        self._ask("drain_ray_node", task, deadline_s)
+    def drain_ray_node(self, victim: Processes, deadline_s: float) -> str:
+        self._ask("drain_ray_node", victim.task, deadline_s)
         return "node-1"
 
-    def ray_node_state(self, task: int, node_id: str) -> Literal["alive", "draining", "dead"]:
-        self._ask("ray_node_state", task, node_id)
+    def ray_node_state(self, victim: Processes, node_id: str) -> Literal["alive", "draining", "dead"]:
+        self._ask("ray_node_state", victim.task, node_id)
         return self.node_state
 
 

@@ -32,24 +32,30 @@ def test_a_part_of_the_cluster_is_killed_and_seen_gone(make, target, component) 
     assert fault.observe(()) == f"{component} process 101 gone"
 
 
-def test_a_drain_is_seen_when_ray_holds_the_node_to_be_draining(make, target) -> None:
+def test_a_drain_is_seen_when_ray_has_accepted_it(make, target) -> None:
     fault = make(DrainRayNode(deadline_s=7.0))
-    assert fault.observe(()) == ""
-    assert fault.inject() == "Ray accepted to drain node node-1 within 7 s"
 
+    assert fault.inject() == "Ray is told that node node-1 will be preempted in 7 s"
     assert fault.observe(()) == ""
     target.node_state = "draining"
-    assert fault.observe(()) == "Ray holds node node-1 to be draining"
-    target.node_state = "dead"
-    assert fault.observe(()) == "Ray holds node node-1 to be dead"
+    assert fault.observe(()) == "Ray has accepted to drain node node-1, which is draining"
 
 
-def test_a_cluster_that_does_not_answer_is_no_evidence(make, target) -> None:
+def test_a_node_that_is_gone_before_we_look_had_been_drained(make, target) -> None:
     fault = make(DrainRayNode())
     fault.inject()
-    target.absent = "no answer"
+    target.node_state = "dead"
 
-    assert fault.observe(()) == ""
+    assert fault.observe(()) == "Ray has accepted to drain node node-1, which is dead"
+
+
+def test_a_drain_that_ray_refuses_has_failed(make, target) -> None:
+    fault = make(DrainRayNode())
+    fault.inject()
+    target.absent = "Ray refused to drain node node-1"
+
+    with pytest.raises(InjectionError, match="refused"):
+        fault.observe(())
 
 
 @pytest.mark.parametrize("kind", [KillRayProcess(component="head"), DrainRayNode()])
