@@ -73,9 +73,9 @@ FIDELITY: tuple[Fidelity, ...] = (
     Fidelity(
         what="nodes of a Ray cluster: one is drained and taken away, or loses its raylet",
         here="emulated",
-        note="The announcement is Ray's own, by its command line, and so is what follows from it. A node is a raylet with its workers: it has "
-        "no disk, memory or network of its own to lose, and its workers may live for a second without it. It is taken away by SIGKILL to "
-        "all of them, and nothing replaces it.",
+        note="The announcement is Ray's own, by its command line, and so is what follows from it. A node is a raylet with its workers: it "
+        "has no disk, memory or network of its own to lose, and its workers may live for a second without it. It is taken away by SIGKILL "
+        "to all of them, and nothing replaces it.",
         source="https://docs.ray.io/en/latest/ray-core/fault_tolerance/nodes.html",
     ),
     Fidelity(
