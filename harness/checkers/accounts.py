@@ -73,7 +73,7 @@ class Account:
             return Completeness(Outcome.INVALID, REPORTED, f"it reported step {self.reported} as its end, not step {self.final}")
         if self.reported is not None:
             return Completeness(Outcome.VALID, REPORTED, "it reported its end")
-        if evidence.scenario.workload.speaks_protocol and not evidence.lost("events"):
+        if evidence.scenario.workload.speaks_protocol and evidence.is_job_heard and not evidence.lost("events"):
             return Completeness(Outcome.INVALID, REPORTED, "it never said that it was done")
         if result is not None:
             return Completeness(Outcome.VALID, RESULT, "its result is there")

@@ -62,6 +62,11 @@ class Evidence:
         return self.closed is None or self.closed.reason in ("interrupted", "error")
 
     @property
+    def is_job_heard(self) -> bool:
+        """Whether the job has said anything at all: the silence of one that was never heard accuses nobody."""
+        return any(life.events for attempt in self.lineage.attempts for life in attempt.incarnations)
+
+    @property
     def golden_known(self) -> GoldenKnown | None:
         """Whether two uninterrupted runs were equal."""
         return next(iter(self.of_type(GoldenKnown)), None)

@@ -72,7 +72,7 @@ def _is_done(attempt: Attempt, evidence: Evidence) -> bool | None:
     workload = evidence.scenario.workload
     if any(life.of_type(Done) for life in attempt.incarnations):
         return True
-    if workload.speaks_protocol or workload.outside.logs.done:
+    if evidence.is_job_heard and (workload.speaks_protocol or workload.outside.logs.done):
         return False
     newest = _newest_at_end(attempt, evidence)
     if newest is None or not workload.steps:
