@@ -109,17 +109,31 @@ def _compare(executions: list[_Execution], golden: Mapping[tuple[int, int, int],
 
 
 def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) -> None:
-    """Steps of the uninterrupted run that the retained lineage has passed over: nobody has trained on their samples."""
-    retained = {step.step for step in evidence.lineage.retained_steps(task) if step.batch_ids}
-    owed = sorted({step.step for life in golden.incarnations_of(task) for step in life.steps if step.batch_ids})
-    last = max(retained, default=0)
-    missing = [step for step in owed if step <= last and step not in retained]
+    """Steps of the uninterrupted run that the retained lineage has passed over, or whose samples it does not tell, on each rank."""
+    named = [step for life in golden.incarnations_of(task) for step in life.all_steps if step.batch_ids]
+    for rank in sorted({step.rank for step in named}):
+        retained = evidence.lineage.retained_steps(task, rank)
+        owed = sorted({step.step for step in named if step.rank == rank and step.step <= max((each.step for each in retained), default=0)})
+        _judge_passed_over(owed, retained, evidence, ruling)
+        silent = sorted({step.step for step in retained if not step.batch_ids} & set(owed))
+        if silent:
+            ruling.doubts.append(f"task {task} rank {rank}: step {silent[0]} does not tell its samples; {len(silent)} do not in all")
+
+
+def _judge_passed_over(owed: Sequence[int], retained: Sequence[StepDone], evidence: Evidence, ruling: Ruling) -> None:
+    """Nobody has trained on the samples of a step that is not there."""
+    executed = {step.step for step in retained}
+    missing = [step for step in owed if step not in executed]
     if not missing:
         return
+    task, rank, last = retained[-1].task, retained[-1].rank, max(executed)
     saved = {event.step for life in evidence.lineage.incarnations_of(task) for event in life.saves_begun}
-    gap = f"task {task}: step {missing[0]} is not among the retained steps up to {last}; {len(missing)} are missing in all"
-    if saved.issuperset(missing):
-        ruling.doubts.append(f"{gap}: it was saved, so it was executed, and a kill came before it could be said")
+    where = f"task {task} rank {rank}" if rank else f"task {task}"
+    gap = f"{where}: step {missing[0]} is not among the retained steps up to {last}; {len(missing)} are missing in all"
+    if saved.issuperset(missing):  # by rank 0, which need not wait until the others have told what they did with it
+        (ruling.facts if rank else ruling.doubts).append(
+            f"{gap}: it was saved, so it was executed, and a kill came before it could be said"
+        )
     else:
         ruling.broken.append(gap)
 

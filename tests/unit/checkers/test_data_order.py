@@ -115,3 +115,28 @@ def test_lost_events_leave_it_open():
 def test_a_zombie_s_work_is_not_retained():
     run = Run().golden().attempt(0).begin().steps(1, 7).abandon().attempt(1).begin(5).on(0).step(8).on(1).steps(6, 20)
     assert judge(run.complete()).outcome is Outcome.VALID
+
+
+def test_steps_after_a_resume_that_tell_no_samples_leave_it_open():
+    run = killed().attempt(1).begin(5)
+    for step in range(6, 21):
+        run.step(step, batch_ids=())
+    finding = judge(run.complete())
+    assert (finding.outcome, finding.reason) == (Outcome.UNKNOWN, "task 0 rank 0: step 6 does not tell its samples; 15 do not in all")
+
+
+def test_a_rank_that_passes_over_steps_is_broken_though_rank_0_does_not():
+    def run(*of_second: int) -> Run:
+        told = Run().golden().attempt(0).begin().begin(rank=1)
+        for step in range(1, 5):
+            told.step(step)
+            if step in of_second:
+                told.step(step, rank=1)
+        return told.close()
+
+    assert judge(run(1, 2, 3, 4), run(1, 2, 3, 4)).outcome is Outcome.VALID
+    finding = judge(run(1, 4), run(1, 2, 3, 4))
+    assert (finding.outcome, "rank 1: step 2 is not among the retained steps up to 4; 2 are missing" in finding.reason) == (
+        Outcome.INVALID,
+        True,
+    )
