@@ -14,8 +14,9 @@ import msgspec
 from harness.checkers import judge
 from harness.history import Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
 from harness.scenario import Expectation, Scenario, Workload, encode
-from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult
+from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult, WithinRetries
 from harness.store import RunDirectory, RunStore
+from harness.targets import remove_left_behind
 
 NEEDS_GOLDEN = (BitExactResume, ExactlyOnceData, SameResult)
 CODE_SUFFIXES = frozenset({".py", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".txt", ".sh"})
@@ -54,7 +55,7 @@ def golden_scenario(scenario: Scenario) -> Scenario:
         name=f"uninterrupted-run-of-{scenario.workload.name}",
         why="the run that interrupted ones are compared with",
         injections=(),
-        expects=(Completes(),),
+        expects=(Completes(), WithinRetries(attempts_max=1)),  # one that failed and was tried again was interrupted
         within_budget=True,
         tags=(),
     )
@@ -73,8 +74,11 @@ def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str
 
 def _have(scenario: Scenario, key: str, name: str, *, store: RunStore, play: PlayGolden) -> RunDirectory:
     found = store.golden(key, name)
-    if found.is_over():
-        return found
+    if found.is_over() and judge(scenario, read_history(found.history_path), None).is_valid:
+        return found  # one that is not valid, as after a deadline on a busy machine, would spoil every later run
+    owner = found.owner()
+    if owner is not None:
+        remove_left_behind(owner.run_id)  # of a harness that was killed; once its directory is gone, nobody would know what is its own
     directory, run_id = store.create_golden(key, name)
     play(scenario, directory, run_id)
     verdict = judge(scenario, read_history(directory.history_path), None)
