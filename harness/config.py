@@ -245,7 +245,10 @@ def _promises(config: Config, injections: tuple[Injection, ...], *, attempts_max
         expects.append(BitExactResume())
     if promises.quiet_s:
         expects.append(NoHang(quiet_s=promises.quiet_s))
-    if injections and lost_steps_max is not None and (job.logs.resumed or job.speaks_protocol):
+    is_shown = (
+        bool(job.logs.resumed) or job.speaks_protocol or promises.lost_steps_max >= 0
+    )  # what is promised is judged: unknown if unseen
+    if injections and lost_steps_max is not None and is_shown:
         expects.append(ResumesFromNewestDurable(lost_steps_max=lost_steps_max))
         expects.append(MakesProgress())
     if job.speaks_protocol:

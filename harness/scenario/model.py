@@ -15,6 +15,9 @@ from harness.scenario.workload import Workload
 SENTENCE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 """Names of scenarios are kebab-case sentences: they are read as test ids."""
 
+INJECTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""Names of injections are parts of paths, where what they damage is kept."""
+
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who is hit: an attempt of a task as a whole, or one of its ranks.
@@ -58,6 +61,12 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: str = ""
 
     def __post_init__(self) -> None:
+        require(
+            not self.name or bool(INJECTION_NAME.fullmatch(self.name)),
+            "name",
+            self.name,
+            "letters, digits, '.', '_' and '-', at most 100 of them, the first a letter or a digit",
+        )
         require(bool(self.attempts), "attempts", self.attempts, "at least one attempt")
         require(all(attempt >= 0 for attempt in self.attempts), "attempts", self.attempts, "attempts are counted from 0")
         require(len(set(self.attempts)) == len(self.attempts), "attempts", self.attempts, "each attempt once")

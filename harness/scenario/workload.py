@@ -57,7 +57,7 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         logs: Patterns of its log.
         inspect: A command that prints ``{"step": n, "digests": {...}}`` for the checkpoint directory; ``{checkpoint_dir}`` is replaced.
         inspect_timeout_s: Seconds the inspection may take.
-        result: A file that must equal the uninterrupted run's; ``{checkpoint_dir}`` is replaced.
+        result: A file that must equal the uninterrupted run's: below ``{checkpoint_dir}``, for anywhere else it may be another run's.
     """
 
     logs: LogPatterns = LogPatterns()
@@ -68,7 +68,8 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         positive("inspect_timeout_s", self.inspect_timeout_s)
         where = "a path that begins with {checkpoint_dir}: elsewhere the file of an earlier run would be taken for this run's"
-        require(not self.result or self.result.startswith("{checkpoint_dir}/"), "result", self.result, where)
+        is_below = self.result.startswith("{checkpoint_dir}/") and ".." not in PurePosixPath(self.result).parts
+        require(not self.result or is_below, "result", self.result, where)
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
