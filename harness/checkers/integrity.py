@@ -17,22 +17,26 @@ CHECKER = "intact-checkpoints"
 def check(_expectation: IntactCheckpoints, evidence: Evidence) -> Finding:
     """Judge what was loaded, by the job's own fingerprints and by storage, and what each survey found."""
     ruling = Ruling()
-    restores = surveys = 0
+    restores = compared = surveys = 0
     for task in evidence.lineage.tasks:
         saved = SavedStates(evidence.lineage, task)
         lives = evidence.lineage.incarnations_of(task)
         for life in lives:
             restores += len(life.restores)
+            compared += sum(saved.compare(event) is not None for event in life.restores)
             _judge_life(life, saved, evidence, ruling)
         ruling.broken.extend(_crashes_at_restore(lives))
         ruling.broken.extend(losses_of_last_good(evidence, task))
         surveys += _judge_surveys(task, evidence, ruling)
     ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
     ruling.measures = {"restores": float(restores), "surveys": float(surveys)}
+    nothing = "" if surveys else "no survey found a committed checkpoint, so there was nothing to judge"
+    if evidence.scenario.workload.layout == "files" and not compared:
+        nothing = nothing or "nothing is known of these files, and no fingerprint tells what was loaded: they may have been torn"
     return ruling.conclude(
         CHECKER,
         f"{restores} restores loaded what was saved and committed, and {surveys} surveys found a good checkpoint from the first one on",
-        nothing="" if surveys else "no survey found a committed checkpoint, so there was nothing to judge",
+        nothing=nothing,
     )
 
 

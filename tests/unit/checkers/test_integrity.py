@@ -226,6 +226,14 @@ def test_a_restore_without_fingerprints_proves_nothing_of_a_job_that_should_give
     assert judge(damaged.here(Started, restored_step=5).put(20).complete()).outcome is Outcome.UNKNOWN
 
 
+def test_unknown_files_that_no_fingerprint_speaks_of_may_be_torn():
+    files = msgspec.structs.replace(SILENT, layout="files")
+    run = Run(files).attempt(0).put(5).killed().attempt(1).here(Restored, step=5).here(Started, restored_step=5).put(20, content="x")
+    assert judge(run.complete()).outcome is Outcome.UNKNOWN
+    spoken = msgspec.structs.replace(JOB, layout="files")
+    assert judge(Run(spoken).attempt(0).begin().steps(1, 7).killed().attempt(1).begin(5).steps(6, 20).complete()).outcome is Outcome.VALID
+
+
 # ---- several lives and writers ----
 
 
