@@ -114,7 +114,7 @@ class JobLineReader:
 
     def _common(self, line: MarkerLine, now_s: float) -> _Common:
         return {
-            "t_s": _stamp_s(line.t, now_s) - self._epoch_s,
+            "t_s": _stamp_s(line.t, earliest_s=self._epoch_s, now_s=now_s) - self._epoch_s,
             "task": self._key.task,
             "attempt": self._key.attempt,
             "rank": line.rank,
@@ -122,13 +122,16 @@ class JobLineReader:
         }
 
 
-def _stamp_s(raw: msgspec.Raw, now_s: float) -> float:
-    """The job's stamp, or the time of reading when there is none that can be true."""
+def _stamp_s(raw: msgspec.Raw, *, earliest_s: float, now_s: float) -> float:
+    """The job's stamp, or the time of reading when there is none that can be true: it was not before the run, and is not to come.
+
+    Seconds since the process started, as a wrong clock gives them, would put all that the job says before what it says it of.
+    """
     try:
         stamp_s = float(bytes(raw))
     except ValueError:
         return now_s
-    if not math.isfinite(stamp_s) or not 0 <= stamp_s <= now_s + FUTURE_TOLERANCE_S:
+    if not math.isfinite(stamp_s) or not earliest_s <= stamp_s <= now_s + FUTURE_TOLERANCE_S:
         return now_s
     return min(stamp_s, now_s)
 

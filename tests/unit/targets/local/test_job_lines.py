@@ -133,3 +133,8 @@ def test_start_and_save_are_told_apart_from_markers():
         t_s=0.0, task=2, attempt=1, restored_step=0, steps=9
     )
     assert read({"event": "save.begin", "step": 1, "t": 100}) == SaveBegun(t_s=0.0, task=2, attempt=1, step=1)
+
+
+@pytest.mark.parametrize("stamp", [0.5, 99.9, -1.0, 202.0])
+def test_a_stamp_from_before_the_run_or_from_the_future_is_not_believed(stamp):
+    assert read({"event": "boot", "t": stamp}).t_s == 100.0
