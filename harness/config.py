@@ -245,10 +245,8 @@ def _promises(config: Config, injections: tuple[Injection, ...], *, attempts_max
         expects.append(BitExactResume())
     if promises.quiet_s:
         expects.append(NoHang(quiet_s=promises.quiet_s))
-    is_shown = (
-        bool(job.logs.resumed) or job.speaks_protocol or promises.lost_steps_max >= 0
-    )  # what is promised is judged: unknown if unseen
-    if injections and lost_steps_max is not None and is_shown:
+    is_judged = bool(job.logs.resumed) or job.speaks_protocol or promises.lost_steps_max >= 0  # in words, then unknown where it is not seen
+    if injections and lost_steps_max is not None and is_judged:
         expects.append(ResumesFromNewestDurable(lost_steps_max=lost_steps_max))
         expects.append(MakesProgress())
     if job.speaks_protocol:

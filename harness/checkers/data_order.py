@@ -50,7 +50,7 @@ def check(_expectation: ExactlyOnceData, evidence: Evidence) -> Finding:
     compared = 0
     if evidence.golden is not None:
         compared = _compare(executions, _batches(evidence.golden), evidence, ruling)
-        for task in evidence.lineage.tasks:
+        for task in evidence.lineage.tasks if executions else ():
             _judge_gaps(task, evidence.golden, evidence, ruling)
     elif executions:
         nothing = "there is no uninterrupted run whose order could be compared"
@@ -130,10 +130,9 @@ def _judge_passed_over(owed: Sequence[int], retained: Sequence[StepDone], eviden
     saved = {event.step for life in evidence.lineage.incarnations_of(task) for event in life.saves_begun}
     where = f"task {task} rank {rank}" if rank else f"task {task}"
     gap = f"{where}: step {missing[0]} is not among the retained steps up to {last}; {len(missing)} are missing in all"
-    if saved.issuperset(missing):  # by rank 0, which need not wait until the others have told what they did with it
-        (ruling.facts if rank else ruling.doubts).append(
-            f"{gap}: it was saved, so it was executed, and a kill came before it could be said"
-        )
+    if saved.issuperset(missing):
+        notes = ruling.facts if rank else ruling.doubts  # rank 0 saves, and need not wait until the others have told what they did
+        notes.append(f"{gap}: it was saved, so it was executed, and a kill came before it could be said")
     else:
         ruling.broken.append(gap)
 
