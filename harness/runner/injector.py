@@ -27,7 +27,7 @@ from harness.history import (
 )
 from harness.scenario import Injection, Layout, Scenario, injection_name, kind_of
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
-from harness.undo import UndoJournal
+from harness.undo import UndoJournal, perform
 
 
 @dataclass(slots=True)
@@ -159,9 +159,15 @@ class Injector:
         victim = Processes(task=injection.victim.task, attempt=attempt, rank=injection.victim.rank_number)
         try:
             fault = activate(injection, pending.name, target=self.target, victim=victim, layout=self.layout, kept_dir=self.kept_dir)
-            self.journal.owe(journal_key(pending.name, attempt), fault.undo())
-            detail = fault.inject()
+            undo = fault.undo()
         except InjectionError as error:
+            return [FaultFailed(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, detail=error.reason)]
+        self.journal.owe(journal_key(pending.name, attempt), undo)
+        try:
+            detail = fault.inject()
+        except InjectionError as error:  # it may have acted in part
+            perform(undo)
+            self.journal.settle(journal_key(pending.name, attempt))
             return [FaultFailed(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, detail=error.reason)]
         heal_due_s = None if fault.heal_after_s is None else self.now_s() + fault.heal_after_s
         self._active.append(_Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault, heal_due_s=heal_due_s))
