@@ -1,5 +1,6 @@
 """The JaxTrainer job keeps its promises on a local Ray cluster: hurt at chosen moments, resumed, and compared with an uninterrupted run."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -251,7 +252,8 @@ def test_a_drained_node_is_left_for_another_and_costs_no_failure(uninterrupted: 
         attempt.reach("step", rank=0, step=4)
         drain(cluster, deadline_s=1)
         attempt.reach("step", rank=0, step=5)
-        os.kill(cluster["nodes"][1]["raylet_pid"], signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # Ray ends a drained node by itself once nothing runs on it
+            os.kill(cluster["nodes"][1]["raylet_pid"], signal.SIGKILL)
 
         assert finish(attempt) == 0, attempt.log
         assert processes_of(attempt) == []
