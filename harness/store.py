@@ -32,11 +32,10 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from harness.clock import Clock
 from harness.errors import StoreError, UnknownNameError
-from harness.undo import START_TIME_TOLERANCE_S, ProcessId, UndoJournal, identify
+from harness.undo import ProcessId, UndoJournal, find, identify
 
 NAME_ATTEMPTS_MAX = 100
 """Runs of one scenario that begin in the same millisecond get a number; more than this many at once is a mistake."""
@@ -102,7 +101,7 @@ class RunDirectory:
     def is_running(self) -> bool:
         """Whether its owner lives and has not judged it yet."""
         owner = self.owner()
-        return owner is not None and not self.is_over() and _is_alive(owner.process)
+        return owner is not None and not self.is_over() and find(owner.process) is not None
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a document whole or not at all.
@@ -180,7 +179,7 @@ class RunStore:
         except OSError as error:
             raise StoreError(path=directory, attempted="lock", reason=error.strerror or str(error)) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _lock(descriptor, directory)
             yield
         finally:
             os.close(descriptor)
@@ -223,6 +222,13 @@ def stamp(utc: datetime) -> str:
     return f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z"
 
 
+def _lock(descriptor: int, directory: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:  # some network file systems have no locks
+        raise StoreError(path=directory, attempted="lock", reason=error.strerror or str(error)) from error
+
+
 def _make_unique(parent: Path, name: str) -> Path:
     for number in range(1, NAME_ATTEMPTS_MAX + 1):
         path = parent / (name if number == 1 else f"{name}-{number}")
@@ -232,10 +238,3 @@ def _make_unique(parent: Path, name: str) -> Path:
             continue
         return path
     raise FileExistsError(f"{NAME_ATTEMPTS_MAX} runs named {name}")
-
-
-def _is_alive(process: ProcessId) -> bool:
-    try:
-        return abs(psutil.Process(process.pid).create_time() - process.started_at_s) <= START_TIME_TOLERANCE_S
-    except psutil.NoSuchProcess:
-        return False

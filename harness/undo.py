@@ -1,10 +1,12 @@
 """The undo of each fault: written and made durable before the fault acts, finished by ``harness clean`` when we were killed in between.
 
-A process id alone is not a process: it may belong to another one by the time the undo runs. So each is kept with its start time.
+A process id alone is not a process: it may belong to another one by the time the undo runs. So each is kept with its start, which must
+not be a time of day: that changes for every process when somebody sets the clock, and a living run would pass for a dead one.
 """
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,15 +15,24 @@ import psutil
 
 from harness.errors import StoreError
 
-START_TIME_TOLERANCE_S = 0.05
-"""psutil derives start times from clock ticks (10 ms) and the boot time, which rounding moves by some more."""
+START_TOLERANCE_S = 0.05
+"""psutil derives starts from clock ticks (10 ms), which rounding moves by some more."""
+
+BOOT_ID_PATH = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ProcessId(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that cannot be mistaken for another: its id and the time of day it started, seconds since 1970."""
+    """A process that cannot be mistaken for another.
+
+    Attributes:
+        pid: Its id.
+        started_s: Its start, in seconds since the machine was booted; where that is not to be had (not Linux), since 1970.
+        boot_id: Which boot that was; empty where the system does not say.
+    """
 
     pid: int
-    started_at_s: float
+    started_s: float
+    boot_id: str = ""
 
 
 class ContinueProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="continue-processes", tag_field="type"):
@@ -130,10 +141,34 @@ def identify(pids: Sequence[int]) -> tuple[ProcessId, ...]:
     found: list[ProcessId] = []
     for pid in pids:
         try:
-            found.append(ProcessId(pid=pid, started_at_s=psutil.Process(pid).create_time()))
+            found.append(_identify(psutil.Process(pid)))
         except psutil.NoSuchProcess:
             continue
     return tuple(found)
+
+
+def find(process: ProcessId) -> psutil.Process | None:
+    """The process, if it is there still and no zombie."""
+    try:
+        found = psutil.Process(process.pid)
+        now = _identify(found)
+        if found.status() == psutil.STATUS_ZOMBIE:
+            return None
+    except psutil.NoSuchProcess:
+        return None
+    is_same = now.boot_id == process.boot_id and abs(now.started_s - process.started_s) <= START_TOLERANCE_S
+    return found if is_same else None
+
+
+def _identify(process: psutil.Process) -> ProcessId:
+    started_s = process.create_time()
+    if sys.platform.startswith("linux"):
+        started_s -= psutil.boot_time()  # psutil has added it: the time of day when the kernel, by the clock of now, was started
+    try:
+        boot_id = BOOT_ID_PATH.read_text().strip()
+    except OSError:
+        boot_id = ""
+    return ProcessId(pid=process.pid, started_s=started_s, boot_id=boot_id)
 
 
 def perform(undo: Undo) -> str:
@@ -150,11 +185,12 @@ def perform(undo: Undo) -> str:
 def _send(processes: Sequence[ProcessId], number: signal.Signals) -> int:
     reached = 0
     for process in processes:
+        found = find(process)
+        if found is None:
+            continue
         try:
-            found = psutil.Process(process.pid)
-            if abs(found.create_time() - process.started_at_s) <= START_TIME_TOLERANCE_S:
-                found.send_signal(number)
-                reached += 1
+            found.send_signal(number)
+            reached += 1
         except (psutil.NoSuchProcess, psutil.AccessDenied):  # gone, or by now somebody else's
             continue
     return reached
