@@ -224,7 +224,7 @@ class CheckpointStorage(Protocol):
         """The directory as a path on this machine.
 
         Raises:
-            LookupError: When the execution has no such task.
+            LookupError: When the execution has no such task, or the path leads out of what was mounted.
         """
         ...
 

@@ -97,6 +97,17 @@ def test_every_attempt_has_its_own_event_file_and_the_same_checkpoint_directory(
     assert run.target.checkpoint_path(0).is_dir()
 
 
+def test_a_link_that_the_job_puts_in_the_place_of_its_checkpoints_is_not_followed_out(start, tmp_path):
+    (tmp_path / "of-somebody-else").mkdir()
+    link = f"os.rmdir(os.environ['CHECKPOINT_DIR']); os.symlink({str(tmp_path / 'of-somebody-else')!r}, os.environ['CHECKPOINT_DIR'])"
+    run = start(python(link))
+
+    run.finish()
+
+    with pytest.raises(LookupError, match="leads out of the mounted directory"):
+        run.target.checkpoint_path(0)
+
+
 def test_no_more_tasks_run_at_once_than_parallelism_allows(start):
     run = start(python("emit('boot'); time.sleep(0.05)"), tasks=5, parallelism=2)
 

@@ -142,7 +142,13 @@ class ProcessGroup:
             self.exit_descriptor = None
 
     def _seeds(self, table: ProcessTable) -> set[int]:
-        """Where the family starts: the first process, its session, and those that carry the attempt's environment."""
+        """Where the family starts: the first process, its session, and those that carry the attempt's environment.
+
+        Its id is its own until it has been waited for and its session is empty; whoever bears it then is a stranger.
+        """
+        first = table.rows.get(self.pid)
+        if first is not None and first.started != self._started.get(self.pid):
+            return table.carrying(self._marks)
         session = {row.pid for row in table.rows.values() if row.session == self.pid}
         return session | {self.pid} | table.carrying(self._marks)
 

@@ -158,7 +158,10 @@ class LocalTarget:
         launch = self._execution().launch
         if not 0 <= task < launch.tasks:
             raise LookupError(f"the execution has no task {task}, but {launch.tasks}")
-        return launch.checkpoint_path
+        path, mounted = launch.checkpoint_path, launch.checkpoint_dir
+        if mounted.is_symlink() or not path.resolve().is_relative_to(mounted.resolve()):  # a link that the job has put there
+            raise LookupError(f"{path} leads out of the mounted directory, to {path.resolve()}, where nothing is ours to change")
+        return path
 
     def storage_problem(self) -> str:
         """See ``StorageInterposable``."""
