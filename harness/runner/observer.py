@@ -1,7 +1,10 @@
 """Looks at the checkpoint directory when something was saved, when an attempt ended and after damage, and keeps what it saw."""
 
+import errno
 import hashlib
+import os
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,10 +79,10 @@ class Observer:
     def _result(self, now_s: float) -> ResultSeen:
         path = Path(fill(self.scenario.workload.outside.result, checkpoint_dir=self.directory.checkpoints.resolve(), seed=0))
         try:
-            data = path.read_bytes()
+            sha256, size_bytes = _digest_of(path)
         except OSError:
             return ResultSeen(t_s=now_s, path=path.name)
-        return ResultSeen(t_s=now_s, path=path.name, sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
+        return ResultSeen(t_s=now_s, path=path.name, sha256=sha256, size_bytes=size_bytes)
 
     def _copy_for_inspection(self, event: AttemptExited, now_s: float) -> None:
         """Keep a copy to judge later: a library that opens the directory may change it, and the next attempt must find it untouched."""
@@ -91,3 +94,17 @@ class Observer:
         except (OSError, shutil.Error) as error:
             raise StoreError(path=copy, attempted="copy the checkpoints for inspection to", reason=str(error)) from error
         self.copies[event.task, event.attempt] = (copy, now_s)
+
+
+def _digest_of(path: Path) -> tuple[str, int]:
+    """SHA-256 and size of a regular file; what else the job put there, like a FIFO, must not hold us up.
+
+    Raises:
+        OSError: When it is not there, or no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return hashlib.file_digest(file, "sha256").hexdigest(), status.st_size

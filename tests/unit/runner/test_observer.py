@@ -1,12 +1,15 @@
 """Looking at checkpoints where the job says that they lie."""
 
+import hashlib
+import os
 import shutil
 
+import msgspec
 import pytest
 
-from harness.history import CheckpointsSeen, ObservationLost
+from harness.history import CheckpointsSeen, ObservationLost, ResultSeen
 from harness.runner.observer import Observer
-from harness.scenario import Scenario, Workload
+from harness.scenario import Outside, Scenario, Workload
 from harness.scenario.expectations import Completes
 from harness.store import RunDirectory
 
@@ -38,3 +41,16 @@ def test_a_mounted_directory_that_is_gone_is_a_loss_and_not_an_empty_one(observe
     lost = [event for event in observer.look("end", 1.0, task=0, attempt=0) if isinstance(event, ObservationLost)]
 
     assert [event.what for event in lost] == ["checkpoints"]
+
+
+def test_a_result_that_is_no_regular_file_is_not_there_and_holds_nobody_up(observer):
+    workload = msgspec.structs.replace(observer.scenario.workload, outside=Outside(result="{checkpoint_dir}/final.json"))
+    observer.scenario = msgspec.structs.replace(observer.scenario, workload=workload)
+    path = observer.directory.checkpoints / "final.json"
+    os.mkfifo(path)
+    assert [event for event in observer.close(1.0) if isinstance(event, ResultSeen)] == [ResultSeen(t_s=1.0, path="final.json")]
+
+    path.unlink()
+    path.write_text("1.5")
+    (seen,) = [event for event in observer.close(2.0) if isinstance(event, ResultSeen)]
+    assert (seen.sha256, seen.size_bytes) == (hashlib.sha256(b"1.5").hexdigest(), 3)
