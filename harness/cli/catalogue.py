@@ -52,12 +52,14 @@ def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: b
     """The scenarios that were asked for: by name, by path of a JSON file, by tag, or all; slow ones only when asked for or named.
 
     Raises:
-        UsageError: Nothing was asked for, or nothing is left.
+        UsageError: Nothing was asked for, or nothing is left, or two have one name.
         UnknownNameError: A name or a tag is not known.
         InvalidDocumentError: A JSON file does not validate.
     """
     if names:
-        return [_one(known, name) for name in names]
+        named = [_one(known, name) for name in dict.fromkeys(names)]
+        _refuse_namesakes(named)
+        return named
     if not everything and not tags:
         raise UsageError("nothing to run: name scenarios (`harness list` shows them), or give --all, --tag or --config")
     every_tag = {tag for scenario in known.values() for tag in scenario.tags}
@@ -70,6 +72,14 @@ def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: b
     if not chosen:
         raise UsageError("nothing to run: every scenario that matches is slow; add --slow")
     return chosen
+
+
+def _refuse_namesakes(scenarios: Sequence[Scenario]) -> None:
+    """Results go by the names of scenarios: of two with one name, one verdict would hide the other."""
+    names = [scenario.name for scenario in scenarios]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two of the scenarios are named {name!r}; rename one in its file, or run one after the other")
 
 
 def _one(known: Mapping[str, Scenario], name: str) -> Scenario:

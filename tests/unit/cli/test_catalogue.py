@@ -1,0 +1,30 @@
+"""What is chosen to run."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.cli.catalogue import choose
+from harness.errors import UsageError
+from harness.scenario import Scenario, Workload, encode
+from harness.scenario.expectations import Completes
+
+SCENARIO = Scenario(name="a-job-runs", why="a test", workload=Workload(name="job", command=("job",)), expects=(Completes(),))
+KNOWN = {SCENARIO.name: SCENARIO}
+
+
+def choose_named(*names: str) -> list[Scenario]:
+    return choose(KNOWN, names, everything=False, slow=False, tags=())
+
+
+def test_a_scenario_named_twice_is_run_once():
+    assert choose_named("a-job-runs", "a-job-runs") == [SCENARIO]
+
+
+def test_two_scenarios_of_one_name_are_refused_for_one_verdict_would_hide_the_other(tmp_path: Path):
+    path = tmp_path / "changed.json"
+    path.write_bytes(encode(msgspec.structs.replace(SCENARIO, deadline_s=1.0)))
+
+    with pytest.raises(UsageError, match="two of the scenarios are named 'a-job-runs'"):
+        choose_named("a-job-runs", str(path))
