@@ -1,7 +1,7 @@
 """What was durable when an attempt ended: by storage where that tells, else by what the job acknowledged."""
 
 from harness.checkers.evidence import Evidence
-from harness.checkers.storage import tells_steps_of, was_damaged
+from harness.checkers.storage import tells_saves, tells_steps_of, was_damaged
 from harness.lineage import Attempt, newest_sound
 
 
@@ -19,8 +19,7 @@ def stored_at_end(attempt: Attempt, evidence: Evidence) -> int | None:
 
 def acknowledged_by(task: int, t_s: float, evidence: Evidence) -> int | None:
     """The newest step that the job had acknowledged as saved by a moment, 0 for none; None for a job that says nothing of its saves."""
-    workload = evidence.scenario.workload
-    if not (workload.speaks_protocol or workload.outside.logs.saved) or evidence.lost("events"):
+    if not tells_saves(evidence) or evidence.lost("events"):
         return None
     lives = evidence.lineage.incarnations_of(task)
     return max((save.step for life in lives for save in life.saves_ended if save.t_s <= t_s), default=0)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from harness.checkers.evidence import Evidence, Ruling
+from harness.checkers.storage import tells_saves
 from harness.history import SaveBegun
 from harness.lineage import Attempt
 from harness.scenario.expectations import SingleWriter
@@ -35,12 +36,11 @@ def _end_s(attempt: Attempt) -> float:
 
 
 def _judge(older: Attempt, newer: Attempt, evidence: Evidence, ruling: Ruling) -> None:
-    workload = evidence.scenario.workload
     ended = f"{_end_s(older):.2f} s" if older.exit else "the end of the run"
     pair = f"attempts {older.number} and {newer.number}"
     ruling.facts.append(f"task {older.task}: {pair} were both alive from {newer.started_s:.2f} s to {ended}")
     took_over_s = _took_over_s(newer)
-    if not (workload.speaks_protocol or workload.outside.logs.saved):
+    if not tells_saves(evidence):
         ruling.doubts.append(f"{pair} were alive at once, and the job says nothing of its saves")
     elif took_over_s is None or took_over_s >= _end_s(older):
         ruling.doubts.append(f"attempt {newer.number} never trained while attempt {older.number} lived, so nothing was there to fence")

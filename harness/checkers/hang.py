@@ -34,9 +34,8 @@ def _judge_again(hang: HangCalled, evidence: Evidence, ruling: Ruling) -> None:
 
 
 def _told(hang: HangCalled) -> str:
-    ranks = ", ".join(map(str, hang.ranks))
-    place = f"attempt {hang.attempt} of task {hang.task}"
-    return f"{place} hung: nothing for {hang.quiet_s:.1f} s at {hang.t_s:.2f} s; rank {ranks}: {hang.detail}"
+    who = hang.detail or f"rank {', '.join(map(str, hang.ranks))}"
+    return f"attempt {hang.attempt} of task {hang.task} hung: nothing for {hang.quiet_s:.1f} s at {hang.t_s:.2f} s; {who}"
 
 
 def _watch_again(evidence: Evidence, quiet_s: float) -> tuple[HangCalled | None, float]:
