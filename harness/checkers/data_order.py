@@ -113,7 +113,8 @@ def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) 
     named = [step for life in golden.incarnations_of(task) for step in life.all_steps if step.batch_ids]
     for rank in sorted({step.rank for step in named}):
         retained = evidence.lineage.retained_steps(task, rank)
-        owed = sorted({step.step for step in named if step.rank == rank and step.step <= max((each.step for each in retained), default=0)})
+        last = max((step.step for step in retained), default=0)
+        owed = sorted({step.step for step in named if step.rank == rank and step.step <= last})
         _judge_passed_over(owed, retained, evidence, ruling)
         silent = sorted({step.step for step in retained if not step.batch_ids} & set(owed))
         if silent:
