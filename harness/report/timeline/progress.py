@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.history import CheckpointsSeen, Started
 from harness.lineage import Incarnation, Lineage, newest_sound
@@ -29,7 +30,7 @@ class Loss:
         return max(step for _, step in self.points) - self.base_step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """One task.
 
@@ -51,7 +52,7 @@ class Progress:
     begin_s: float
     end_s: float
 
-    @property
+    @cached_property
     def top_step(self) -> int:
         """The highest step there is to draw."""
         highest = [step for points in (*self.executed, self.durable) for _, step in points]
