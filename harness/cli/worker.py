@@ -137,7 +137,8 @@ def work(job: Job) -> Message:
 
 def main() -> int:
     """Work until standard input ends."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     lines: list[bytes] = []
     arrived = threading.Condition()
     threading.Thread(target=_read, args=(lines, arrived), daemon=True).start()
@@ -155,6 +156,9 @@ def main() -> int:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Interrupt once: what comes after it (a second Ctrl-C, the end of standard input) must not interrupt the ending of the run."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -1,0 +1,222 @@
+"""The command line: what it prints, and what its exit code says."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+
+def only_run(here: Path, name: str) -> Path:
+    (run,) = (here / "runs" / name).iterdir()
+    return run
+
+
+def test_a_valid_run_exits_0_with_one_line_and_the_path_of_a_report(harness: Command, here: Path) -> None:
+    result = harness("run", "a-good-job-recovers")
+
+    assert result.returncode == 0, result.stderr
+    heading, line, count, report = result.stdout.splitlines()
+    assert heading.split() == ["verdict", "faults", "tries", "lost", "recovery", "margin", "scenario"]
+    assert line.split()[:4] == ["valid", "1/1", "2", "2"]
+    assert line.endswith("a-good-job-recovers")
+    assert count == "1 valid"
+    assert Path(report.removeprefix("report: ")).exists()
+    assert (only_run(here, "a-good-job-recovers") / "report.html").exists()
+
+
+def test_a_broken_promise_exits_1_and_says_which_and_where(harness: Command, here: Path) -> None:
+    result = harness("run", "a-promise-is-broken")
+
+    assert result.returncode == 1
+    assert "within-retries: task 0 took 2 attempts, 1 are promised" in result.stdout
+    assert str(only_run(here, "a-promise-is-broken")) in result.stdout
+
+
+def test_nothing_proved_exits_2(harness: Command) -> None:
+    result = harness("run", "a-fault-never-comes")
+
+    assert result.returncode == 2
+    assert "landed" in result.stdout
+
+
+def test_a_missing_program_exits_64_and_nothing_was_started(harness: Command) -> None:
+    result = harness("run", "a-program-is-missing")
+
+    assert result.returncode == 64
+    assert "cannot find 'no-such-program'" in result.stdout
+
+
+def test_all_runs_side_by_side_leave_slow_ones_out_and_the_worst_decides(harness: Command, here: Path) -> None:
+    result = harness("run", "--all", "--jobs", "3")
+
+    assert result.returncode == 1
+    assert "1 valid, 1 invalid, 1 unknown" in result.stdout
+    assert not (here / "runs" / "a-slow-job-takes-its-time").exists()
+
+
+def test_json_goes_to_standard_output_alone(harness: Command) -> None:
+    result = harness("run", "a-good-job-recovers", "a-promise-is-broken", "--json")
+
+    rows = {row["scenario"]: row for row in json.loads(result.stdout)}
+    assert rows["a-good-job-recovers"]["summary"]["outcome"] == "valid"
+    assert rows["a-promise-is-broken"]["summary"]["outcome"] == "invalid"
+    assert "2 valid" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run"], "nothing to run"),
+        (["run", "a-good-job"], "did you mean a-good-job-recovers?"),
+        (["run", "--all", "--tag", "moon"], "no tag is named 'moon'"),
+        (["run", "--all", "--jobs", "0"], "--jobs"),
+        (["run", "--all", "--seed", "x"], "--seed"),
+        (["run", "--all", "--moon"], "No such option: --moon"),
+        (["run", "--all", "--target", "moon"], "no target is named 'moon'"),
+        (["run", "--all", "--runs-dir", "scenarios.py/runs"], "cannot be written"),
+        (["run", "--config", "no.toml"], "no.toml: No such file or directory"),
+        (["run", "no.json"], "no.json"),
+        (["list", "--catalogue", "moon:LANDER"], "no module named moon"),
+        (["list", "--catalogue", "scenarios:job"], "not a mapping"),
+        (["check", "nowhere"], "no run directory is named 'nowhere'"),
+        (["report", "nowhere"], "no run directory is named 'nowhere'"),
+        (["replay", "nowhere"], "no run directory is named 'nowhere'"),
+        (["moon"], "No such command 'moon'"),
+        ([], "Usage"),
+    ],
+)
+def test_wrong_usage_is_one_message_exit_64_and_nothing_started(harness: Command, here: Path, arguments: list[str], says: str) -> None:
+    result = harness(*arguments)
+
+    assert result.returncode == 64
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(here.glob("runs/*/*/history.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"deadline_s": 60.0', '"deadline_s": -1', "deadline_s is -1.0: a finite number > 0"),
+        ('"type": "kill"', '"type": "moon"', "injections[0].fault"),
+        ('"step": 7', '"step": "seven"', "injections[0].at.step: Expected `int`, got `str`"),
+        ('"name": "a-good', '"nme": "a-good', "nme"),
+        ('"a test"', '"a test', "malformed"),
+    ],
+)
+def test_a_wrong_scenario_file_is_named_with_field_and_value(harness: Command, here: Path, old: str, new: str, says: str) -> None:
+    text = harness("show", "a-good-job-recovers").stdout
+    assert old in text
+    (here / "wrong.json").write_text(text.replace(old, new, 1))
+
+    result = harness("run", "wrong.json")
+
+    assert result.returncode == 64
+    assert result.stderr.startswith("harness: wrong.json")
+    assert says in result.stderr
+
+
+def test_a_scenario_can_be_shown_changed_and_run(harness: Command, here: Path) -> None:
+    (here / "mine.json").write_text(harness("show", "a-promise-is-broken").stdout.replace('"attempts_max": 1', '"attempts_max": 2'))
+
+    assert harness("run", "mine.json").returncode == 0
+
+
+def test_check_judges_again_without_running_or_writing(harness: Command, here: Path) -> None:
+    harness("run", "a-promise-is-broken")
+    run = only_run(here, "a-promise-is-broken")
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+
+    result = harness("check", str(run))
+    as_json = json.loads(harness("check", str(run), "--json").stdout)
+
+    assert result.returncode == 1
+    assert "within-retries" in result.stdout
+    assert as_json["outcome"] == "invalid"
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_a_history_with_a_bad_line_is_named_by_its_number(harness: Command, here: Path) -> None:
+    harness("run", "a-promise-is-broken")
+    history = only_run(here, "a-promise-is-broken") / "history.jsonl"
+    lines = history.read_text().splitlines()
+    lines[4] = "moon"
+    history.write_text("\n".join(lines) + "\n")
+
+    result = harness("check", str(history.parent))
+
+    assert result.returncode == 70
+    assert "history.jsonl:5: not an event" in result.stderr
+
+
+def test_replay_makes_the_run_again_by_the_command_and_by_its_script(harness: Command, here: Path) -> None:
+    harness("run", "a-good-job-recovers", "--seed", "3")
+    run = only_run(here, "a-good-job-recovers")
+
+    assert harness("replay", str(run)).returncode == 0
+    script = subprocess.run(["sh", str(run / "replay.sh")], cwd=here, env=_with_harness_on_path(), capture_output=True, text=True, timeout=60)
+
+    assert script.returncode == 0, script.stderr
+    assert len(list((here / "runs" / "a-good-job-recovers").glob("*-3*"))) == 3
+
+
+def test_reports_are_written_again_with_an_index(harness: Command, here: Path) -> None:
+    harness("run", "a-good-job-recovers")
+    page = only_run(here, "a-good-job-recovers") / "report.html"
+    page.unlink()
+
+    result = harness("report")
+
+    assert result.returncode == 0
+    assert page.exists()
+    assert Path(result.stdout.strip()).exists()
+
+
+def test_list_shows_every_scenario_and_as_json_all_of_it(harness: Command) -> None:
+    assert "a-slow-job-takes-its-time (slow)" in harness("list").stdout
+    assert len(json.loads(harness("list", "--json").stdout)) == 5
+
+
+def test_the_schema_is_one_of_scenarios(harness: Command) -> None:
+    schema = json.loads(harness("schema").stdout)
+
+    assert "Scenario" in schema["$defs"]
+
+
+def test_init_writes_a_file_that_validates_and_never_over_another(harness: Command, here: Path) -> None:
+    assert harness("init").returncode == 0
+    assert "my-train-killed-without-notice-resumes" in harness("list", "--config", "harness.toml").stdout
+    again = harness("init")
+
+    assert again.returncode == 64
+    assert "harness.toml exists" in again.stderr
+
+
+def test_doctor_says_what_is_here(harness: Command) -> None:
+    found = json.loads(harness("doctor", "--json").stdout)
+
+    assert {"python", "target local"} <= {line["name"] for line in found if line["is_available"]}
+    assert "target local" in harness("doctor").stdout
+
+
+def test_clean_has_nothing_to_do_after_runs_that_ended(harness: Command) -> None:
+    harness("run", "a-good-job-recovers")
+
+    assert harness("clean").stdout == "nothing was left behind\n"
+
+
+def test_the_order_of_checkpoints_is_kept_only_where_something_is_to_be_looked_at(harness: Command, here: Path) -> None:
+    harness("run", "a-good-job-recovers", "a-promise-is-broken")
+
+    assert not (only_run(here, "a-good-job-recovers") / "checkpoints").exists()
+    assert (only_run(here, "a-promise-is-broken") / "checkpoints" / "job-task-0-checkpoint.txt").exists()
+
+
+def _with_harness_on_path() -> dict[str, str]:
+    import sys
+
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
