@@ -33,7 +33,7 @@ test: $(STAMP) ## The project's own tests
 	@$(BIN)/python -m pytest
 
 detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix
-	@$(BIN)/python -m pytest -q --no-header -s tests/detection
+	@$(BIN)/python -m pytest -q --no-header -n $(JOBS) -p no:cacheprovider tests/detection
 
 lint: $(STAMP) ## Style, types, and the import contract
 	@$(BIN)/ruff check .

@@ -55,6 +55,11 @@ def test_every_rank_speaks_and_only_rank_0_saves(golden: Attempt) -> None:
     assert len({line["pid"] for line in golden.events()}) == 2
 
 
+def test_a_rank_says_that_it_waits_for_the_others(golden: Attempt) -> None:
+    """By it a watchdog tells the rank that is stuck from those that wait."""
+    assert {(line["rank"], line["step"]) for line in golden.events("collective")} == {(rank, step) for rank in (0, 1) for step in range(21)}
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_the_death_of_one_rank_ends_the_other_and_the_task(golden: Attempt, pair: Job, rank: int) -> None:
     attempt = pair.start(armed="step:after")
