@@ -5,7 +5,7 @@ written long ago. A process killed while it appends leaves at most one torn line
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -387,7 +387,7 @@ class HistoryWriter:
 
     def append(self, events: Iterable[Event]) -> None:
         """Append events with as few writes as the system allows; of those that do not fit, none is left half written."""
-        data = self._encoder.encode_lines(list(events))
+        data = self._encode(list(events))
         written = 0
         try:
             while written < len(data):
@@ -395,6 +395,12 @@ class HistoryWriter:
         except OSError as error:
             self._drop(written - (data.rfind(b"\n", 0, written) + 1))
             raise StoreError(path=self._path, attempted="append to the history", reason=error.strerror or str(error)) from error
+
+    def _encode(self, events: Sequence[Event]) -> bytes:
+        try:
+            return self._encoder.encode_lines(events)
+        except UnicodeEncodeError:  # a file name or an argument that is no UTF-8
+            return self._encoder.encode_lines([_printable(msgspec.to_builtins(event)) for event in events])
 
     def _drop(self, size: int) -> None:
         """Take back the beginning of a line: what is appended once there is room again must not stand behind it."""
@@ -412,6 +418,15 @@ class HistoryWriter:
             raise StoreError(path=self._path, attempted="make the history durable", reason=error.strerror or str(error)) from error
         finally:
             os.close(descriptor)
+
+
+def _printable(value: object) -> object:
+    """A value with a question mark for each byte that Python could not decode."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_printable(key): _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 READ_BYTES = 1 << 20
@@ -475,7 +490,7 @@ def _decode(lines: bytes, path: Path, *, first_line: int) -> list[Event]:
     """Decode whole lines at once; only where one is bad, look for it line by line."""
     try:
         events: list[Event] = list(_DECODER.decode_lines(lines))
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         events = []
     if len(events) == lines.count(b"\n"):
         return events
@@ -483,6 +498,6 @@ def _decode(lines: bytes, path: Path, *, first_line: int) -> list[Event]:
     for number, line in enumerate(lines[:-1].split(b"\n"), start=first_line):
         try:
             events.append(_DECODER.decode(line))
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise HistoryCorruptError(path=path, line=number, reason=str(error)) from error
     return events

@@ -107,7 +107,7 @@ class UndoJournal:
 
     def _append(self, entry: UndoEntry) -> None:
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 _write_line(descriptor, msgspec.json.encode(entry) + b"\n")
                 os.fsync(descriptor)
@@ -118,8 +118,10 @@ class UndoJournal:
 
 
 def _write_line(descriptor: int, line: bytes) -> None:
-    """Write a line whole or not at all: the next one must not stand behind half of it."""
+    """Write a line whole or not at all: the next one must not stand behind half of it, nor this one behind what a killed writer left."""
     size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        line = b"\n" + line
     written = 0
     try:
         while written < len(line):

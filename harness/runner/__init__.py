@@ -77,7 +77,7 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     mine = target()
     refuse_missing_capabilities(scenario, mine)
     known: GoldenKnown | None = None
-    uninterrupted: RunDirectory | None = None
+    uninterrupted: bytes | None = None
     if golden.is_needed(scenario.expects):
 
         def play_golden(scenario: Scenario, directory: RunDirectory, run_id: str) -> None:
@@ -90,7 +90,7 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     if options.opened is not None:
         options.opened(directory)
     if uninterrupted is not None:
-        directory.write(directory.golden_path, uninterrupted.history_path.read_bytes())
+        directory.write(directory.golden_path, uninterrupted)
     directory.write_script(directory.replay_path, replay_script(scenario, target=mine.name, seed=options.seed, root=options.root))
     play(scenario, _stage(directory, run_id, mine, clock, options, known))
     run = check_run(directory)

@@ -48,7 +48,7 @@ def launch_of(scenario: Scenario, directory: RunDirectory, *, run_id: str, root:
         job=workload.name,
         command=tuple(filled(part) for part in workload.command),
         directory=(root / workload.directory).resolve(),
-        environment={**_inherited(os.environ), **{name: filled(value) for name, value in workload.environment.items()}},
+        environment={**inherited(os.environ), **{name: filled(value) for name, value in workload.environment.items()}},
         checkpoint_dir=checkpoint_dir,
         logs_dir=directory.logs.resolve(),
         tasks=platform.tasks,
@@ -76,7 +76,8 @@ def armed_events(scenario: Scenario) -> tuple[str, ...]:
     return tuple(sorted(armed))
 
 
-def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
+def inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of the caller's variables its processes may see."""
     return {name: value for name, value in environment.items() if not name.startswith(PRIVATE_PREFIXES)}
 
 

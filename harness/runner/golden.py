@@ -4,6 +4,7 @@ Two equal runs are no proof of determinism, but two different ones prove its abs
 """
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,8 +13,9 @@ from pathlib import Path
 import msgspec
 
 from harness.checkers import judge
+from harness.errors import InvalidDocumentError
 from harness.history import Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
-from harness.scenario import Expectation, Scenario, Workload, encode
+from harness.scenario import Expectation, Platform, Scenario, Workload, encode
 from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult, WithinRetries
 from harness.store import RunDirectory, RunStore
 from harness.targets import remove_left_behind
@@ -22,7 +24,9 @@ NEEDS_GOLDEN = (BitExactResume, ExactlyOnceData, SameResult)
 CODE_SUFFIXES = frozenset({".py", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".txt", ".sh"})
 """Files that count as a workload's code where it does not say its sources."""
 SOURCE_FILES_MAX = 5000
-"""More files than that are no workload: someone named a home directory. The rest is not looked at, and the golden run is made anew."""
+"""More files than that are no workload: someone named a home directory."""
+FOREIGN_FOLDERS = frozenset({"__pycache__", "runs", "node_modules"})
+"""What is made or installed beside a workload's own files."""
 KEYED_PACKAGES = ("jax", "jaxlib", "optax", "orbax-checkpoint", "ray", "numpy")
 """Versions that change a trajectory without a change of the workload's own files."""
 
@@ -34,10 +38,8 @@ def is_needed(expects: Sequence[Expectation]) -> bool:
     return any(isinstance(expectation, NEEDS_GOLDEN) for expectation in expects)
 
 
-def establish(
-    scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden
-) -> tuple[GoldenKnown, RunDirectory]:
-    """Find or make the two uninterrupted runs of a scenario's workload.
+def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden) -> tuple[GoldenKnown, bytes]:
+    """Find or make the two uninterrupted runs of a scenario's workload; what is known of them, and the history of the first.
 
     Whoever comes second, in this process or another, waits for the first and finds them made.
     """
@@ -45,15 +47,18 @@ def establish(
     key = golden_key(uninterrupted, root=root, seed=seed, target=target)
     with store.golden_lock(key):
         runs = [_have(uninterrupted, key, name, store=store, play=play) for name in ("first", "second")]
-    return _compare(key, uninterrupted, runs), runs[0]
+        return _compare(key, uninterrupted, runs), runs[0].history_path.read_bytes()
 
 
 def golden_scenario(scenario: Scenario) -> Scenario:
-    """The scenario's workload, left alone."""
+    """The scenario's workload, left alone, with all the time that an attempt usually has."""
+    granted = scenario.platform
+    timeout_s = max(granted.timeout_s, Platform().timeout_s)
     return msgspec.structs.replace(
         scenario,
         name=f"uninterrupted-run-of-{scenario.workload.name}",
         why="the run that interrupted ones are compared with",
+        platform=Platform(tasks=granted.tasks, parallelism=granted.parallelism, timeout_s=timeout_s),
         injections=(),
         expects=(Completes(), WithinRetries(attempts_max=1)),  # one that failed and was tried again was interrupted
         within_budget=True,
@@ -68,7 +73,7 @@ def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str
     sha.update(f"{seed} {target} {sys.version} {sys.executable} {_versions()}".encode())
     for path in _source_files(scenario.workload, root):
         sha.update(str(path.relative_to(root) if path.is_relative_to(root) else path).encode())
-        sha.update(hashlib.sha256(path.read_bytes()).digest())
+        sha.update(_content_of(path))
     return f"{scenario.workload.name}-{sha.hexdigest()[:16]}"
 
 
@@ -114,24 +119,51 @@ def _trajectory(events: Sequence[Event]) -> Iterator[tuple[object, ...]]:
 
 
 def _source_files(workload: Workload, root: Path) -> list[Path]:
+    """The files that a workload's trajectory depends on: what it names, what its command names, else the code in its directory.
+
+    Raises:
+        InvalidDocumentError: When one that it names is not there, or nobody could read that many.
+    """
     directory = (root / workload.directory).resolve()
-    named = [directory / source for source in workload.sources]
-    named += [directory / part for part in workload.command if part and (directory / part).is_file()]
-    trees = named if workload.sources else [*named, directory]
-    files: set[Path] = set()
-    for tree in trees:
-        found = (
-            [tree]
-            if tree.is_file()
-            else sorted(path for path in tree.rglob("*") if path.suffix in CODE_SUFFIXES and _is_source(path, tree))
-        )
-        files.update(found[:SOURCE_FILES_MAX])
+    files = {directory / part for part in workload.command if os.path.isfile(directory / part)}  # noqa: PTH113  no error for a long one
+    for source in workload.sources:
+        tree = directory / source
+        if not tree.exists():
+            raise _refused(workload, f"{source!r} is not in {directory}", "correct it: an uninterrupted run is kept by its content")
+        files.update([tree] if tree.is_file() else _files_below(tree))
+    if not workload.sources:
+        files.update(path for path in _files_below(directory) if path.suffix in CODE_SUFFIXES)
+    if len(files) > SOURCE_FILES_MAX:
+        count = f"more than {SOURCE_FILES_MAX} files"
+        raise _refused(workload, f"{count} of code are in {directory}", "name in `sources` those that the job depends on")
     return sorted(files)
 
 
-def _is_source(path: Path, tree: Path) -> bool:
-    parts = path.relative_to(tree).parts
-    return path.is_file() and not any(part.startswith(".") or part in ("__pycache__", "runs", "node_modules") for part in parts)
+def _files_below(tree: Path) -> Iterator[Path]:
+    """Files of a tree, but for hidden ones, runs and what is made or installed there; one more than may be, no further."""
+    found = 0
+    for folder, folders, names in os.walk(tree):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in FOREIGN_FOLDERS)
+        for path in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
+            if path.is_file():
+                yield path
+                found += path.suffix in CODE_SUFFIXES
+        if found > SOURCE_FILES_MAX:
+            return
+
+
+def _refused(workload: Workload, problem: str, advice: str) -> InvalidDocumentError:
+    return InvalidDocumentError(document=f"workload {workload.name!r}", field="sources", problem=problem, advice=advice)
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise InvalidDocumentError(
+            document=str(path), field="", problem=error.strerror or str(error), advice="make it readable, or name other `sources`"
+        ) from error
 
 
 def _versions() -> str:

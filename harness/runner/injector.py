@@ -187,7 +187,8 @@ class Injector:
                 continue
             recorded.append(seen)
             for pending in [pending for pending in self._pending if self._matches(pending, seen)]:
-                recorded.extend(self._act(pending, attempt=pending.attempt))
+                is_same_task = pending.injection.victim.task == seen.task
+                recorded.extend(self._act(pending, attempt=seen.attempt if is_same_task else pending.attempt))
         if recorded and self.is_waiting_for_effects():
             recorded.extend(self._observe(()))
         return recorded
@@ -212,8 +213,8 @@ class Injector:
         for active in due:
             if not active.is_settled and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
                 continue
-            self._active.remove(active)
             recorded.append(self._heal(active))
+            self._active.remove(active)  # only now: one that could not be healed is tried again at the end
         return recorded
 
     def _heal(self, active: _Active) -> Event:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from harness.history import Event, Inspected
-from harness.runner.binding import fill
+from harness.runner.binding import fill, inherited
 from harness.scenario import Scenario
 
 DETAIL_LENGTH_MAX = 500
@@ -28,11 +28,16 @@ class _Answer(msgspec.Struct):
     digests: dict[str, str] = {}
 
 
-def inspect_copies(scenario: Scenario, copies: Mapping[tuple[int, int], tuple[Path, float]], *, root: Path) -> list[Event]:
-    """Inspect every copy and remove it; an inspection that fails is an ``Inspected`` with step -1 and what it said."""
+def inspect_copies(
+    scenario: Scenario, copies: Mapping[tuple[int, int], tuple[Path, float]], *, root: Path, seed: int, run_id: str
+) -> list[Event]:
+    """Inspect every copy and remove it; an inspection that fails is an ``Inspected`` with step -1 and what it said.
+
+    The command gets the variables of the workload, and ``HARNESS_RUN_ID`` so that ``harness clean`` finds it; it is no part of the job.
+    """
     recorded: list[Event] = []
     for (task, attempt), (copy, taken_s) in sorted(copies.items()):
-        answer = _inspect(scenario, copy, root=root)
+        answer = _inspect(scenario, copy.resolve(), root=root, seed=seed, run_id=run_id)
         digests = answer.digests if isinstance(answer, _Answer) else {}
         step, detail = (answer.step, "") if isinstance(answer, _Answer) else (-1, answer)
         recorded.append(Inspected(t_s=taken_s, task=task, attempt=attempt, step=step, digests=digests, detail=detail))
@@ -40,22 +45,21 @@ def inspect_copies(scenario: Scenario, copies: Mapping[tuple[int, int], tuple[Pa
     return recorded
 
 
-def _inspect(scenario: Scenario, copy: Path, *, root: Path) -> _Answer | str:
-    outside = scenario.workload.outside
-    command = [fill(part, checkpoint_dir=copy.resolve(), seed=0) for part in outside.inspect]
-    environment = {**os.environ, **scenario.workload.environment, "CHECKPOINT_DIR": str(copy.resolve())}
+def _inspect(scenario: Scenario, copy: Path, *, root: Path, seed: int, run_id: str) -> _Answer | str:
+    workload, outside = scenario.workload, scenario.workload.outside
+    own = {name: fill(value, checkpoint_dir=copy, seed=seed) for name, value in workload.environment.items()}
     try:
         process = subprocess.Popen(
-            command,
-            cwd=root / scenario.workload.directory,
-            env=environment,
+            [fill(part, checkpoint_dir=copy, seed=seed) for part in outside.inspect],
+            cwd=root / workload.directory,
+            env={**inherited(os.environ), **own, "CHECKPOINT_DIR": str(copy), "HARNESS_RUN_ID": run_id},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    except OSError as error:
-        return f"could not be started: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        return f"could not be started: {getattr(error, 'strerror', None) or error}"
     try:
         output, _ = process.communicate(timeout=outside.inspect_timeout_s)
     except subprocess.TimeoutExpired:
@@ -64,6 +68,8 @@ def _inspect(scenario: Scenario, copy: Path, *, root: Path) -> _Answer | str:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
     return _read(output, process.returncode)
 
 
@@ -72,6 +78,6 @@ def _read(output: bytes, exit_code: int) -> _Answer | str:
     if exit_code == 0 and lines:
         try:
             return msgspec.json.decode(lines[-1], type=_Answer)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             return f"its last line is not {{step, digests}}: {error}"
     return f"exit code {exit_code}: " + "\n".join(lines)[-DETAIL_LENGTH_MAX:]

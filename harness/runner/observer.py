@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 from harness.checkpoints import Survey, manifest, survey, write_manifest
-from harness.errors import StoreError
 from harness.history import AttemptExited, CheckpointsSeen, Event, FaultRequested, ObservationLost, ResultSeen, SaveEnded
 from harness.lineage import DAMAGE
 from harness.runner.binding import fill
 from harness.scenario import Scenario
 from harness.store import RunDirectory
+
+DETAIL_LENGTH_MAX = 500
+"""Characters that are kept of why a copy failed: it names every file."""
 
 Occasion = Literal["save-end", "attempt-end", "after-fault", "end"]
 
@@ -43,7 +45,7 @@ class Observer:
                 recorded += self.look("save-end", now_s, task=event.task, attempt=event.attempt, only_step=event.step)
             elif isinstance(event, AttemptExited):
                 recorded += self.look("attempt-end", now_s, task=event.task, attempt=event.attempt)
-                self._copy_for_inspection(event, now_s)
+                recorded += self._copy_for_inspection(event, now_s)
             elif isinstance(event, FaultRequested) and event.fault in DAMAGE:
                 recorded += self.look("after-fault", now_s, task=event.task, attempt=event.attempt)
         return recorded
@@ -84,16 +86,22 @@ class Observer:
             return ResultSeen(t_s=now_s, path=path.name)
         return ResultSeen(t_s=now_s, path=path.name, sha256=sha256, size_bytes=size_bytes)
 
-    def _copy_for_inspection(self, event: AttemptExited, now_s: float) -> None:
-        """Keep a copy to judge later: a library that opens the directory may change it, and the next attempt must find it untouched."""
+    def _copy_for_inspection(self, event: AttemptExited, now_s: float) -> list[Event]:
+        """Keep a copy to judge later: a library that opens the directory may change it, and the next attempt must find it untouched.
+
+        Another attempt or task may be writing meanwhile; what cannot be copied then is not known, and nothing else is wrong.
+        """
         if not self.scenario.workload.outside.inspect:
-            return
+            return []
         copy = self.directory.kept / f"inspect-task{event.task}-attempt{event.attempt}"
         try:
             shutil.copytree(self.directory.checkpoints, copy, symlinks=True)
         except (OSError, shutil.Error) as error:
-            raise StoreError(path=copy, attempted="copy the checkpoints for inspection to", reason=str(error)) from error
+            shutil.rmtree(copy, ignore_errors=True)
+            detail = f"no copy for the inspection after attempt {event.attempt} of task {event.task}: {error}"
+            return [ObservationLost(t_s=now_s, what="checkpoints", count=1, detail=detail[:DETAIL_LENGTH_MAX])]
         self.copies[event.task, event.attempt] = (copy, now_s)
+        return []
 
 
 def _digest_of(path: Path) -> tuple[str, int]:

@@ -6,7 +6,7 @@ a hang was called or we were interrupted; heal; stop; last look at storage; clos
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +17,6 @@ import msgspec
 import harness
 from harness.capabilities import Target
 from harness.clock import Clock
-from harness.errors import HarnessError
 from harness.history import (
     SCHEMA_VERSION,
     BarrierReached,
@@ -82,11 +81,7 @@ def play(scenario: Scenario, stage: Stage) -> None:
     stage.directory.write(stage.directory.scenario_path, encode(scenario))
     stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
     stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))
-    writer = HistoryWriter(stage.directory.history_path)
-    try:
-        _Performance(scenario, stage, writer).run()
-    finally:
-        writer.close()
+    _Performance(scenario, stage, HistoryWriter(stage.directory.history_path)).run()
 
 
 class _Performance:
@@ -101,27 +96,26 @@ class _Performance:
         self._injector = Injector(
             scenario=scenario, target=stage.target, journal=stage.directory.undo, kept_dir=stage.directory.kept, now_s=self._now_s
         )
-        hang = next((expectation for expectation in scenario.expects if isinstance(expectation, NoHang)), None)
-        self._watchdog = Watchdog(quiet_s=hang.quiet_s, ranks=scenario.workload.ranks) if hang else None
+        self._watchdog = _watchdog_of(scenario)
+        self._errors: list[BaseException] = []
 
     def run(self) -> None:
         """See ``play``."""
-        self._record([self._header(), *([self._stage.golden] if self._stage.golden else [])])
-        first_error: BaseException | None = None
         reason: Reason = "error"
         try:
+            self._record([self._header(), *([self._stage.golden] if self._stage.golden else [])])
             reason = self._loop()
         except BaseException as error:  # noqa: BLE001  whatever broke: what was started is ended, then it is raised again
-            first_error = error
+            self._errors.append(error)
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
-        try:
-            self._end(reason, detail=_told(first_error))
-        except HarnessError as error:
-            if first_error is None:
-                raise
-            first_error.add_note(f"and while ending the run: {error}")
-        if first_error is not None:
-            raise first_error
+        detail = _told(self._errors)
+        self._heal_and_stop()
+        self._try(lambda: self._record(self._observer.close(self._now_s())))
+        if reason != "interrupted":
+            self._try(self._inspect)
+        self._try(lambda: self._record([RunClosed(t_s=self._now_s(), reason=reason, detail=detail)]))
+        self._try(self._writer.close)
+        self._raise_first()
 
     def _loop(self) -> Reason:
         target = self._stage.target
@@ -147,11 +141,11 @@ class _Performance:
             target.wait(TICK_S)
 
     def _tick(self) -> HangCalled | None:
+        """What was seen is recorded before we act on it; who waits at the barrier goes on only when we have acted."""
         polled = self._stage.target.poll()
-        surveyed = self._observer.after(polled, self._now_s())
+        self._record([*polled, *self._observer.after(polled, self._now_s())])
         injected = self._injector.tick(polled)
-        damaged = self._observer.after(injected, self._now_s())
-        self._record([*polled, *surveyed, *injected, *damaged])
+        self._record([*injected, *self._observer.after(injected, self._now_s())])
         for event in polled:
             if isinstance(event, BarrierReached):
                 self._stage.target.release(event)
@@ -166,20 +160,40 @@ class _Performance:
             self._record([hang])
         return hang
 
-    def _end(self, reason: Reason, *, detail: str) -> None:
+    def _inspect(self) -> None:
+        stage = self._stage
+        self._record(inspect_copies(self._scenario, self._observer.copies, root=stage.root, seed=stage.seed, run_id=stage.run_id))
+
+    def _heal_and_stop(self) -> None:
+        """Undo what still acts and end what still runs; nothing is written before: a full disk must keep no process alive."""
+        healed: list[Event] = []
+        last: list[Event] = []
+
+        def heal() -> None:
+            events, failures = self._injector.heal_all()
+            healed.extend(events)
+            self._errors.extend(failures)
+
+        self._try(heal)
+        self._try(lambda: last.extend(self._stage.target.stop()))
+        self._try(lambda: self._record([*healed, *last]))
+
+    def _try(self, step: Callable[[], None]) -> None:
+        """Do one step of ending the run; a failure keeps no other step from being done."""
         try:
-            healed, failures = self._injector.heal_all()
-        finally:
-            last = self._stage.target.stop()  # before anything is written: a full disk must keep no process alive
-        self._record([*healed, *last])
-        self._record(self._observer.close(self._now_s()))
-        if reason != "interrupted":
-            self._record(inspect_copies(self._scenario, self._observer.copies, root=self._stage.root))
-        self._record([RunClosed(t_s=self._now_s(), reason=reason, detail=detail)])
-        if failures:
-            for more in failures[1:]:
-                failures[0].add_note(str(more))
-            raise failures[0]
+            step()
+        except BaseException as error:  # noqa: BLE001  it is raised when everything has been ended
+            self._errors.append(error)
+
+    def _raise_first(self) -> None:
+        """Raise what broke first; what broke after it is noted on it, each thing once."""
+        if not self._errors:
+            return
+        first = self._errors[0]
+        for more in dict.fromkeys(_told([error]) for error in self._errors[1:]):
+            if more != _told([first]):
+                first.add_note(f"and while ending the run: {more}")
+        raise first
 
     def _record(self, events: Sequence[Event]) -> None:
         if not events:
@@ -206,8 +220,15 @@ class _Performance:
         )
 
 
-def _told(error: BaseException | None) -> str:
-    return "" if error is None else f"{type(error).__name__}: {error}"
+def _watchdog_of(scenario: Scenario) -> Watchdog | None:
+    """Watches where silence was promised not to last; events read from a log know of one rank only."""
+    hang = next((expectation for expectation in scenario.expects if isinstance(expectation, NoHang)), None)
+    workload = scenario.workload
+    return Watchdog(quiet_s=hang.quiet_s, ranks=workload.ranks if workload.speaks_protocol else 1) if hang else None
+
+
+def _told(errors: Sequence[BaseException]) -> str:
+    return f"{type(errors[0]).__name__}: {errors[0]}" if errors else ""
 
 
 def commit_of(root: Path) -> str:
