@@ -1,0 +1,69 @@
+"""Reading and checking a history of 100,000 events, and the page of it; each round in a process of its own."""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.figure import Effort, Figure, Goal, Measured, Row
+from benchmarks.jobs import ROOT
+from benchmarks.story import write_long_run
+from harness.report import write_run
+from harness.runner import check_run
+from harness.store import RunDirectory
+
+EVENTS = 100_000
+
+SECONDS = Row(name="history-time", what="reading and checking a history of 100,000 events, by all checkers", unit="s", goal=Goal(limit=1.0))
+MEMORY = Row(name="history-memory", what="the same, peak memory of the process", unit="MB", goal=Goal(limit=150.0), decimals=0)
+PAGE_SECONDS = Row(name="report-time", what="writing the report page of that run", unit="s")
+PAGE_SIZE = Row(name="report-size", what="size of that page", unit="MB")
+
+
+def measure(effort: Effort) -> Mapping[str, Measured]:
+    """Write the run once, and read it in fresh processes: what one has in memory or in caches does not count for the next."""
+    rows = (SECONDS, MEMORY, PAGE_SECONDS, PAGE_SIZE)
+    samples: dict[str, list[float]] = {row.name: [] for row in rows}
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = write_long_run(Path(scratch) / "run", events_min=EVENTS)
+        for _ in range(effort.rounds(9, 2)):
+            for work in ("check", "report"):
+                command = [sys.executable, "-m", "benchmarks.long_history", work, str(directory.path)]
+                answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+                for name, value in json.loads(answer).items():
+                    samples[name].append(value)
+        note = f"{_lines(directory.history_path):,} events, {_lines(directory.golden_path):,} more of the uninterrupted run beside it"
+    return {name: Measured(found, note if name == SECONDS.name else "") for name, found in samples.items()}
+
+
+def check(directory: RunDirectory) -> dict[str, float]:
+    """Judge the run."""
+    begin_s = time.perf_counter()
+    run = check_run(directory)
+    seconds = time.perf_counter() - begin_s
+    assert run.verdict.is_valid, run.explain()
+    directory.write(directory.verdict_path, msgspec.json.encode(run.verdict))
+    return {SECONDS.name: seconds, MEMORY.name: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}
+
+
+def report(directory: RunDirectory) -> dict[str, float]:
+    """Write the page of the judged run."""
+    begin_s = time.perf_counter()
+    page = write_run(directory)
+    return {PAGE_SECONDS.name: time.perf_counter() - begin_s, PAGE_SIZE.name: page.stat().st_size / 1e6}
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+FIGURE = Figure(rows=(SECONDS, MEMORY, PAGE_SECONDS, PAGE_SIZE), measure=measure)
+
+if __name__ == "__main__":
+    print(json.dumps({"check": check, "report": report}[sys.argv[1]](RunDirectory(Path(sys.argv[2])))))
