@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from harness.history import LogLine
 from harness.report.record import Record
+from harness.report.strikes import Strike
 from harness.report.text import line
-from harness.report.timeline import Strike, strikes_of
 
 BEFORE, AFTER = 4, 8
 """Lines around a fault: enough to see what the job was at, and how it came back."""
@@ -44,7 +44,7 @@ class Excerpt:
 def excerpts_of(record: Record) -> tuple[Excerpt, ...]:
     """The excerpts; where no fault acted, the end of the log."""
     logs = sorted((event for event in record.events if isinstance(event, LogLine)), key=lambda event: event.t_s)
-    strikes = sorted(strikes_of(record.events), key=lambda strike: strike.requested_s)
+    strikes = sorted(record.strikes, key=lambda strike: strike.requested_s)
     if not strikes:
         return (_excerpt("The end of the log", logs[-LAST_LINES:], [], 0),) if logs else ()
     groups = _groups(strikes, [log.t_s for log in logs])

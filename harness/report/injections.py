@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from harness.report.record import Record
-from harness.report.timeline.strikes import Strike, strikes_of
+from harness.report.strikes import Strike
 from harness.report.wording import duration, ordinal
 from harness.scenario import Injection, Trigger, injection_name, kind_of
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
@@ -37,7 +37,7 @@ class FaultRow:
 
 def fault_rows(record: Record) -> tuple[FaultRow, ...]:
     """Declared faults in order with what became of them, then those that acted without being declared."""
-    strikes = list(strikes_of(record.events))
+    strikes = list(record.strikes)
     rows = list(_declared(record, strikes))
     rows += [_row(strike.injection, strike.fault, "", _whom(strike.task, strike.attempt, strike.rank), strike) for strike in strikes]
     return tuple(rows[:ROWS_MAX])

@@ -12,6 +12,7 @@ from harness.errors import HarnessError, HistoryCorruptError
 from harness.history import AnyEvent, Event, GoldenKnown, History, RunClosed, RunOpened, read_history
 from harness.ledger import Ledger, keep
 from harness.lineage import Lineage, trace
+from harness.report.strikes import Strike, strikes_of
 from harness.scenario import Scenario, decode, read_scenario
 from harness.store import RunDirectory
 from harness.verdict import Finding, Verdict
@@ -56,6 +57,11 @@ class Record:
     def ledgers(self) -> tuple[Ledger, ...]:
         """The ledger of each task that has one."""
         return tuple(ledger for task in self.lineage.tasks if (ledger := keep(self.lineage, task)) is not None)
+
+    @cached_property
+    def strikes(self) -> tuple[Strike, ...]:
+        """The acts of all injections, in order."""
+        return strikes_of(self.events)
 
     @cached_property
     def opened(self) -> RunOpened | None:

@@ -44,9 +44,8 @@ def _sentence(record: Record, deciding: tuple[Finding, ...]) -> str:
     assert record.verdict is not None
     total = len(record.verdict.findings)
     if record.verdict.outcome is Outcome.INVALID:
-        broken = f"The job broke {count(len(deciding), 'promise')} of {total}"
-        first = f": {deciding[0].reason}" if len(deciding) == 1 else f", first {deciding[0].checker}: {deciding[0].reason}"
-        return _ended(broken + first)
+        rest = "" if len(deciding) == 1 else "among them "
+        return _ended(f"The job broke {len(deciding)} of {count(total, 'promise')}, {rest}{deciding[0].checker}: {deciding[0].reason}")
     if record.verdict.outcome is Outcome.UNKNOWN:
         if not deciding:
             return "Nothing is proved: nothing was checked."

@@ -33,6 +33,7 @@ def _environment() -> "Environment":
         {
             "count": wording.count,
             "duration": wording.duration,
+            "limit": wording.limit,
             "line": text.line,
             "links": text.links,
             "moment": wording.moment,

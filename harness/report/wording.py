@@ -40,6 +40,13 @@ def duration(seconds: float | None) -> str:
     return f"{sign}{minutes // 60:,} h {minutes % 60:02d} min"
 
 
+def limit(seconds: float) -> str:
+    """A length that somebody chose, without digits that nobody wrote: ``10 s``, ``6 h``."""
+    if seconds >= 3600 and seconds % 3600 == 0:
+        return f"{seconds / 3600:g} h"
+    return f"{seconds:g} s"
+
+
 def moment(t_s: float) -> str:
     """A moment of the run, to the millisecond."""
     return f"{t_s:,.3f}"

@@ -32,7 +32,7 @@ if (filter) {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = new Set(outcomes.filter((each) => each.checked).map((each) => each.value));
     for (const row of document.querySelectorAll("tr[data-outcome]")) {
-      const text = row.textContent.toLowerCase();
+      const text = `${row.textContent} ${row.dataset.words}`.toLowerCase();
       row.hidden = !shown.has(row.dataset.outcome) || !wanted.every((word) => text.includes(word));
     }
   };

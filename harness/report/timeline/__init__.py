@@ -1,20 +1,20 @@
 """The time-line of a run: one picture of all of it, close-ups of what happened around faults, and the same in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.history import HangCalled
 from harness.report.notices import notices_of
 from harness.report.record import Record
+from harness.report.strikes import Strike
 from harness.report.timeline.moments import Moment, moments_of
 from harness.report.timeline.picture import LEFT_PX, RIGHT_PX, STRIKES_MAX, WIDTH_PX, Picture, Scene, paint
 from harness.report.timeline.progress import progress_of
 from harness.report.timeline.scale import Scale
-from harness.report.timeline.strikes import Strike, strikes_of
 from harness.report.timeline.tracks import tracks_of
 from harness.report.wording import count, duration, moment
 
-__all__ = ["Moment", "Picture", "Strike", "Timeline", "strikes_of", "timeline_of"]
+__all__ = ["Moment", "Picture", "Timeline", "timeline_of"]
 
 STAIRS_MAX = 4
 """Tasks whose progress is drawn; more make the picture longer than a screen."""
@@ -51,12 +51,11 @@ def timeline_of(record: Record) -> Timeline:
     """Draw a run."""
     moments, left_out = moments_of(record.lineage)
     tracks, hidden = tracks_of(record)
-    strikes = strikes_of(record.events)
     steps = record.scenario.workload.steps if record.scenario is not None else 0
-    tasks = _tasks_to_draw(record, strikes)
+    tasks = _tasks_to_draw(record)
     scene = Scene(
         tracks=tracks,
-        strikes=strikes,
+        strikes=record.strikes,
         notices=notices_of(record),
         hangs=[event for event in record.events if isinstance(event, HangCalled)],
         progress=[progress_of(record.lineage, task, steps=steps) for task in tasks],
@@ -64,7 +63,7 @@ def timeline_of(record: Record) -> Timeline:
     )
     begin_s = min((event.t_s for event in record.events), default=0.0)
     whole = None
-    if tracks or strikes:
+    if tracks or record.strikes:
         scale = Scale(begin_s=min(begin_s, 0.0), end_s=record.end_s, left=LEFT_PX, width=WIDTH_PX - LEFT_PX - RIGHT_PX)
         whole = paint(scene, scale, identity="whole", title=f"Time-line of {record.name}", description=_description(record, scene))
     return Timeline(
@@ -76,9 +75,9 @@ def timeline_of(record: Record) -> Timeline:
     )
 
 
-def _tasks_to_draw(record: Record, strikes: Sequence[Strike]) -> list[int]:
+def _tasks_to_draw(record: Record) -> list[int]:
     """Those that were hit first."""
-    hit = {strike.task for strike in strikes}
+    hit = {strike.task for strike in record.strikes}
     return sorted(sorted(record.lineage.tasks, key=lambda task: (task not in hit, task))[:STAIRS_MAX])
 
 
@@ -87,13 +86,13 @@ def _close_ups(scene: Scene) -> Iterator[Picture]:
     for index, (begin_s, end_s, strikes) in enumerate(windows[:CLOSE_UPS_MAX]):
         scale = Scale(begin_s=begin_s, end_s=end_s, left=LEFT_PX, width=WIDTH_PX - LEFT_PX - RIGHT_PX, zero_s=strikes[0].requested_s)
         near = Scene(
-            tracks=[track for track in scene.tracks if scale.holds(track.begin_s, track.end_s(scene.end_s))],
+            tracks=[track for track in scene.tracks if track.attempt.task in {strike.task for strike in strikes}],
             strikes=strikes,
             notices=scene.notices,
             hangs=scene.hangs,
             progress=(),
             end_s=scene.end_s,
-            label_rows=4,
+            label_rows_max=5,
             names_everything=True,
         )
         names = ", then ".join(dict.fromkeys(strike.injection for strike in strikes))

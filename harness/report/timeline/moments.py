@@ -7,6 +7,8 @@ from harness.history import (
     AttemptAbandoned,
     AttemptExited,
     AttemptStarted,
+    BarrierReached,
+    CheckpointsSeen,
     Done,
     Event,
     FaultFailed,
@@ -14,6 +16,8 @@ from harness.history import (
     FaultObserved,
     FaultRequested,
     HangCalled,
+    LogLine,
+    Marked,
     ObservationLost,
     Restored,
     RunClosed,
@@ -22,6 +26,7 @@ from harness.history import (
     SignalSent,
     SigtermSeen,
     Started,
+    StepDone,
     TaskFinished,
 )
 from harness.lineage import Lineage
@@ -32,6 +37,9 @@ MOMENTS_MAX = 160
 """Rows of the table; of a longer story the beginning and the end are told."""
 
 _KEPT_AT_END = 60
+
+EVERYDAY = (StepDone, SaveBegun, SaveEnded, LogLine, BarrierReached, CheckpointsSeen, Marked)
+"""What happens all the time; of saves only the last of each life is told: the one that a resume goes back to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +55,8 @@ class Moment:
 def moments_of(lineage: Lineage) -> tuple[tuple[Moment, ...], int]:
     """The rows in order of time, and how many are left out of their middle."""
     last_saves = set(_last_saves(lineage))
-    found = sorted(
-        (moment for event in lineage.events if (moment := _moment(event, last_saves)) is not None), key=lambda moment: moment.t_s
-    )
+    notable = [event for event in lineage.events if not isinstance(event, EVERYDAY) or id(event) in last_saves]
+    found = sorted((moment for event in notable if (moment := _moment(event)) is not None), key=lambda moment: moment.t_s)
     left_out = len(found) - MOMENTS_MAX
     if left_out <= 0:
         return tuple(found), 0
@@ -57,7 +64,7 @@ def moments_of(lineage: Lineage) -> tuple[tuple[Moment, ...], int]:
 
 
 def _last_saves(lineage: Lineage) -> Iterator[int]:
-    """Of the saves, which are many, only the last of each life: the one that a resume goes back to."""
+    """Identities of the last save of each life, its beginning and its end."""
     for attempt in lineage.attempts:
         for life in attempt.incarnations:
             for saves in (life.saves_begun, life.saves_ended):
@@ -65,12 +72,12 @@ def _last_saves(lineage: Lineage) -> Iterator[int]:
                     yield id(saves[-1])
 
 
-def _moment(event: Event, last_saves: set[int]) -> Moment | None:
-    told = _of_fault(event) or _of_platform(event)
-    kind = "fault" if _of_fault(event) else "platform"
-    if not told:
-        told, kind = _of_job(event, last_saves), "job"
-    return Moment(event.t_s, kind, where(event), told) if told else None
+def _moment(event: Event) -> Moment | None:
+    for kind, tell in (("fault", _of_fault), ("platform", _of_platform), ("job", _of_job)):
+        told = tell(event)
+        if told:
+            return Moment(event.t_s, kind, where(event), told)
+    return None
 
 
 def _of_fault(event: Event) -> str:
@@ -108,7 +115,7 @@ def _of_platform(event: Event) -> str:
     return ""
 
 
-def _of_job(event: Event, last_saves: set[int]) -> str:
+def _of_job(event: Event) -> str:
     match event:
         case Restored():
             return f"restored step {event.step}"
@@ -116,9 +123,9 @@ def _of_job(event: Event, last_saves: set[int]) -> str:
             return "starts training from scratch" if event.restored_step == 0 else f"goes on with training from step {event.restored_step}"
         case SigtermSeen():
             return "noticed SIGTERM"
-        case SaveBegun() if id(event) in last_saves:
+        case SaveBegun():
             return f"began its last save, of step {event.step}"
-        case SaveEnded() if id(event) in last_saves:
+        case SaveEnded():
             return f"acknowledged its last save, of step {event.step}"
         case Done():
             return f"said that it is done with step {event.step}"

@@ -5,20 +5,25 @@ from dataclasses import dataclass
 
 from harness.history import HangCalled
 from harness.report.notices import Notice
+from harness.report.strikes import Strike
 from harness.report.timeline import lanes
-from harness.report.timeline.lanes import Lane
+from harness.report.timeline.lane import Lane
 from harness.report.timeline.progress import Progress
+from harness.report.timeline.rows import pack
 from harness.report.timeline.sampling import simplify
 from harness.report.timeline.scale import Scale, Tick
 from harness.report.timeline.shapes import Bar, Label, Mark, Path, Shape, bar, line, number, stair, text_width
-from harness.report.timeline.strikes import Strike, pack
+from harness.report.timeline.symbols import arrange
 from harness.report.timeline.tracks import Track
 from harness.report.wording import count, duration, moment
 
 WIDTH_PX, LEFT_PX, RIGHT_PX = 1120.0, 112.0, 92.0
 """Of the whole, of the names on the left, of the ends of attempts on the right."""
 
-TOP_PX, FAULT_ROW_PX, LANE_GAP_PX, STAIR_PX, AXIS_PX = 8.0, 17.0, 10.0, 128.0, 24.0
+RESUMES_NAMED_MAX = 8
+"""Resumes of a task whose step is written beside the line."""
+
+TOP_PX, FAULT_ROW_PX, LANE_GAP_PX, RANK_GAP_PX, STAIR_PX, AXIS_PX = 8.0, 17.0, 10.0, 4.0, 128.0, 24.0
 
 Placement = Callable[[tuple[float, int]], tuple[float, float]]
 """From seconds and a step to pixels."""
@@ -34,7 +39,7 @@ class Scene:
     Attributes:
         tracks, strikes, notices, hangs, progress: The things to be drawn.
         end_s: The last moment that was recorded.
-        label_rows: Rows of labels above each lane.
+        label_rows_max: Rows of labels that a lane may have above it.
         names_everything: Whether saves and markers get labels.
     """
 
@@ -44,7 +49,7 @@ class Scene:
     hangs: Sequence[HangCalled]
     progress: Sequence[Progress]
     end_s: float
-    label_rows: int = 1
+    label_rows_max: int = 2
     names_everything: bool = False
 
 
@@ -98,7 +103,7 @@ def paint(scene: Scene, scale: Scale, *, identity: str, title: str, description:
     shapes += fault_shapes
     for lane in placed:
         shapes += _names(lane)
-        shapes += lanes.draw(lane, notice=_notice_of(lane, scene.notices), previous_end_s=_previous_end_s(lane.track, scene.tracks))
+        shapes += lanes.draw(lane, notice=_notice_of(lane.track, scene.notices), previous_end_s=_previous_end_s(lane.track, scene.tracks))
         shapes += _hangs(lane, scene.hangs)
     for index, progress in enumerate(scene.progress):
         shapes += _stair(progress, scale, stairs_y + index * (STAIR_PX + LANE_GAP_PX), is_only=len(scene.progress) == 1)
@@ -116,13 +121,24 @@ def paint(scene: Scene, scale: Scale, *, identity: str, title: str, description:
 
 
 def _place(scene: Scene, scale: Scale, y: float) -> Iterator[Lane]:
+    """The lanes from top to bottom, those of one attempt close together."""
+    bottom_y, before = y, None
     for track in scene.tracks:
-        if scale.holds(track.begin_s, track.end_s(scene.end_s)):
-            lane = Lane(
-                track=track, scale=scale, y=y, end_s=scene.end_s, label_rows=scene.label_rows, names_everything=scene.names_everything
-            )
-            yield lane
-            y += lane.height + LANE_GAP_PX
+        if not scale.holds(track.begin_s, track.end_s(scene.end_s)):
+            continue
+        notice = _notice_of(track, scene.notices) if track.label else None
+        symbols = arrange(
+            track,
+            scale,
+            grace_ends_s=notice.ends_s if notice is not None else None,
+            rows_max=scene.label_rows_max,
+            names_everything=scene.names_everything,
+        )
+        rows = max((row + 1 for _, row in symbols), default=1)
+        gap = 0.0 if before is None else RANK_GAP_PX if before is track.attempt else LANE_GAP_PX
+        lane = Lane(track=track, scale=scale, y=bottom_y + gap, end_s=scene.end_s, symbols=symbols, label_rows=rows)
+        yield lane
+        bottom_y, before = lane.y + lane.height, track.attempt
 
 
 def _faults(strikes: Sequence[Strike], scale: Scale) -> tuple[list[Shape], float]:
@@ -145,13 +161,13 @@ def _strike(strike: Strike, scale: Scale, y: float) -> Iterator[Shape]:
     if strike.observed_s is not None:
         observed = scale.x(strike.observed_s)
         title = f"{strike.injection} observed {duration(strike.observed_s - strike.requested_s)} after the request"
-        if strike.healed_s is not None and strike.healed_s > strike.observed_s:
+        if strike.stands and strike.healed_s is not None and strike.healed_s > strike.observed_s:
             yield bar(
                 "standing", observed, last, y=y - 1.5, height=3, title=f"{strike.injection} until healed at {moment(strike.healed_s)} s"
             )
         yield bar("landing", requested, observed, y=y - 3, height=6, title=title)
         yield Mark(kind="observed", x=observed, y=y, title=f"{strike.injection} observed at {moment(strike.observed_s)} s")
-    if strike.healed_s is not None:
+    if strike.stands and strike.healed_s is not None:
         yield Mark(kind="healed", x=scale.x(strike.healed_s), y=y, title=f"{strike.injection} healed at {moment(strike.healed_s)} s")
     yield Mark(kind="requested", x=requested, y=y, title=f"{strike.injection} requested at {moment(strike.requested_s)} s")
     told = (
@@ -174,9 +190,12 @@ def _guides(strikes: Iterable[Strike], scale: Scale, bottom: float) -> Iterator[
 
 def _names(lane: Lane) -> Iterator[Shape]:
     x, y = lane.scale.left - 10, lane.body_y + 6
-    yield Label(kind="name", x=x, y=y if lane.track.detail else y + 4, text=lane.track.label, anchor="end")
+    if not (lane.track.label and lane.track.detail):
+        y += 5
+    if lane.track.label:
+        yield Label(kind="name", x=x, y=y, text=lane.track.label, anchor="end")
     if lane.track.detail:
-        yield Label(kind="quiet", x=x, y=y + 12, text=lane.track.detail, anchor="end")
+        yield Label(kind="quiet", x=x, y=y + 12 if lane.track.label else y, text=lane.track.detail, anchor="end")
 
 
 def _hangs(lane: Lane, hangs: Iterable[HangCalled]) -> Iterator[Shape]:
@@ -185,12 +204,14 @@ def _hangs(lane: Lane, hangs: Iterable[HangCalled]) -> Iterator[Shape]:
         if place == (lane.track.attempt.task, lane.track.attempt.number) and lane.track.rank in (hang.ranks or (0,)):
             begin, end = lane.scale.x(hang.t_s - hang.quiet_s), lane.scale.x(hang.t_s)
             title = f"no progress of rank {lane.track.rank} for {duration(hang.quiet_s)}"
-            yield bar("hang", begin, end, y=lane.body_y, height=lanes.SAVE_PX + lanes.STEP_PX, title=title)
-            yield Label(kind="fault", x=end + 4, y=lane.body_y + 11, text="hang called")
+            yield bar("hang", begin, end, y=lane.body_y, height=lane.body_height, title=title)
+            told = f"no progress for {duration(hang.quiet_s)}"
+            if text_width(told) < end - begin:
+                yield Label(kind="hang-label", x=(begin + end) / 2, y=lane.body_y + 11, text=told, anchor="middle")
 
 
-def _notice_of(lane: Lane, notices: Iterable[Notice]) -> Notice | None:
-    place = (lane.track.attempt.task, lane.track.attempt.number)
+def _notice_of(track: Track, notices: Iterable[Notice]) -> Notice | None:
+    place = (track.attempt.task, track.attempt.number)
     return next((notice for notice in notices if (notice.task, notice.attempt) == place), None)
 
 
@@ -224,8 +245,11 @@ def _stair(progress: Progress, scale: Scale, y: float, *, is_only: bool) -> Iter
         yield Label(kind="name", x=scale.left - 10, y=(top + bottom) / 2 + 4, text=f"task {progress.task}", anchor="end")
     for loss in progress.losses:
         yield _loss(loss.points, loss.base_step, place, loss.steps)
-    for points in progress.executed:
+    for index, points in enumerate(progress.executed):
         yield Path(kind="executed", d=line(simplify([place(point) for point in points])))
+        x, height = place(points[0])
+        if 0 < index <= RESUMES_NAMED_MAX and x + 40 < scale.right:
+            yield Label(kind="quiet", x=x + 5, y=min(height + 11, bottom - 3), text=f"from {points[0][1]}")
     end = scale.x(progress.end_s)
     if progress.durable:
         yield Path(kind="durable", d=stair(simplify([place((progress.begin_s, 0)), *map(place, progress.durable)]), end=end))

@@ -1,11 +1,12 @@
 """How far a task came over time: the step that was executed, the step that was durable, and what was lost between them."""
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.history import CheckpointsSeen, Started
-from harness.lineage import Incarnation, Lineage, newest_sound
+from harness.lineage import Incarnation, Lineage, Survey
 from harness.report.timeline.tracks import cuts_of
 
 Point = tuple[float, int]
@@ -88,16 +89,46 @@ def _executed(life: Incarnation) -> tuple[Point, ...]:
 
 def _durable(lineage: Lineage, task: int) -> Iterator[Point]:
     """Each change of the newest sound checkpoint, as surveys showed it; a rise is dated back to the acknowledgement that it confirms."""
-    ended = [event for life in lineage.incarnations_of(task) for event in life.saves_ended]
+    acknowledged_s: dict[int, list[float]] = defaultdict(list)
+    for life in lineage.incarnations_of(task):
+        for event in life.saves_ended:
+            acknowledged_s[event.step].append(event.t_s)
+    shelf = _Shelf()
     last_s, last_step = float("-inf"), 0
     for survey in lineage.surveys(task):
-        step = newest_sound(survey.held)
+        shelf.take(survey)
         t_s = survey.seen.t_s
-        if step is not None and step != last_step:
-            acknowledged_s = [event.t_s for event in ended if event.step == step and last_s < event.t_s <= t_s]
-            yield (max(acknowledged_s) if step > last_step and acknowledged_s else t_s), step
-            last_step = step
+        if shelf.newest not in (last_step, -1):
+            confirmed_s = [end_s for end_s in acknowledged_s[shelf.newest] if last_s < end_s <= t_s]
+            yield (max(confirmed_s) if shelf.newest > last_step and confirmed_s else t_s), shelf.newest
+            last_step = shelf.newest
         last_s = t_s
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The newest sound checkpoint, kept up to date without going through all of them at each look.
+
+    Attributes:
+        newest: Its step; 0 when there is none; -1 when something sound is there and nothing says of which step.
+    """
+
+    newest: int = 0
+    _sound: set[int] = field(default_factory=set)
+
+    def take(self, survey: Survey) -> None:
+        """Take in a survey."""
+        if survey.seen.is_whole:
+            self._sound = {step for step, stored in survey.held.items() if stored.is_sound}
+            self.newest = max(self._sound, default=0)
+            return
+        for step in (checkpoint.step for checkpoint in survey.seen.checkpoints):
+            if survey.held[step].is_sound:
+                self._sound.add(step)
+                self.newest = step if len(self._sound) == 1 else max(self.newest, step)
+            elif step in self._sound:
+                self._sound.remove(step)
+                self.newest = max(self._sound, default=0)
 
 
 def _acknowledged(lives: tuple[Incarnation, ...]) -> Iterator[Point]:

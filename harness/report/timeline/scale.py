@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 TICK_GAP_PX = 84.0
 """Labels of an axis closer than this touch."""
@@ -19,7 +20,7 @@ class Tick:
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Scale:
     """A straight axis from ``begin_s`` at ``left`` to ``end_s`` at ``left + width``.
 
@@ -38,7 +39,7 @@ class Scale:
         """Where it ends."""
         return self.left + self.width
 
-    @property
+    @cached_property
     def span_s(self) -> float:
         """Its length; never nothing, so that a run of one moment can be drawn."""
         return max(self.end_s - self.begin_s, 1e-6)
@@ -46,7 +47,7 @@ class Scale:
     def x(self, t_s: float) -> float:
         """Where a moment lies; one outside lies on the nearer border."""
         ratio = (t_s - self.begin_s) / self.span_s
-        return self.left + self.width * min(max(ratio, 0.0), 1.0)
+        return self.left if ratio <= 0 else self.right if ratio >= 1 else self.left + self.width * ratio
 
     def holds(self, begin_s: float, end_s: float) -> bool:
         """Whether any of a span lies inside."""

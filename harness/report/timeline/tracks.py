@@ -45,7 +45,8 @@ class Track:
         attempt: The attempt it belongs to, whose beginning, signals and end the first of its lanes shows.
         life: None where the attempt's processes never spoke.
         rank: Which process.
-        label, detail: Who it is: ``attempt 0``, ``rank 1``.
+        label, detail: What stands beside the lane: ``attempt 0``, ``rank 1``; the label only beside the first of an attempt.
+        name: Who it is in full.
         is_first, is_last: Among the lanes of the attempt: by life for its end, by rank for its signals.
         cut: The step up to which its work was retained; -1: all of it.
         spans: What the time of rank 0 was.
@@ -56,6 +57,7 @@ class Track:
     rank: int
     label: str
     detail: str
+    name: str
     is_first: bool
     is_last: bool
     cut: int
@@ -144,22 +146,23 @@ def cuts_of(lives: Iterable[Incarnation]) -> dict[int, int]:
 
 def _tracks(attempt: Attempt, record: Record) -> Iterator[Track]:
     lives = [life for life in attempt.incarnations if life.events]
-    has_tasks = len(record.lineage.tasks) > 1
     cuts = cuts_of(record.lineage.incarnations_of(attempt.task))
     places: list[tuple[Incarnation | None, int]] = [
         (life, rank) for life in lives for rank in sorted({event.rank for event in life.events})
     ]
     places = places or [(None, 0)]
+    has_ranks = len({rank for _, rank in places}) > 1
     for index, (life, rank) in enumerate(places):
-        details = [f"task {attempt.task}"] if has_tasks else []
-        details += [f"life {lives.index(life) + 1}"] if life is not None and len(lives) > 1 else []
-        details += [f"rank {rank}"] if len({rank for _, rank in places}) > 1 else []
+        whose = [f"task {attempt.task}", f"attempt {attempt.number}"] if len(record.lineage.tasks) > 1 else [f"attempt {attempt.number}"]
+        details = [f"life {lives.index(life) + 1}"] if life is not None and len(lives) > 1 else []
+        details += [f"rank {rank}"] if has_ranks else []
         yield Track(
             attempt=attempt,
             life=life,
             rank=rank,
-            label=f"attempt {attempt.number}",
-            detail=" · ".join(details),
+            label=whose[0] if index == 0 else "",
+            detail=" · ".join([*whose[1:], *details] if index == 0 else details),
+            name=", ".join([*whose, *details]),
             is_first=index == 0 or life is not places[index - 1][0],
             is_last=index + 1 == len(places),
             cut=cuts.get(life.number, -1) if life is not None else -1,

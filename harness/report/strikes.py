@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from harness.history import Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested
 
+STANDING = frozenset({"pause", "fail-writes", "slow-writes", "overlap-attempts"})
+"""Kinds of fault that have a duration; ``maintenance`` has one where a CPU task is migrated."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
@@ -35,9 +38,16 @@ class Strike:
     failure: str = ""
 
     @property
+    def stands(self) -> bool:
+        """Whether it goes on until it is healed; others are over with their effect, and healing finds nothing to undo."""
+        is_migration = self.fault == "maintenance" and not self.healing.startswith("nothing to heal")
+        return self.fault in STANDING or is_migration
+
+    @property
     def last_s(self) -> float:
-        """The last that was recorded of it."""
-        return max(moment for moment in (self.requested_s, self.observed_s, self.healed_s, self.failed_s) if moment is not None)
+        """The last of it that has a place in time."""
+        moments = (self.requested_s, self.observed_s, self.failed_s, self.healed_s if self.stands else None)
+        return max(moment for moment in moments if moment is not None)
 
 
 def strikes_of(events: Iterable[Event]) -> tuple[Strike, ...]:
@@ -75,17 +85,3 @@ def _strike(request: FaultRequested, later: Sequence[FaultRequested | FaultObser
         failed_s=failed.t_s if failed is not None else None,
         failure=failed.detail if failed is not None else "",
     )
-
-
-def pack(spans: Iterable[tuple[float, float]]) -> list[int]:
-    """A row for each span so that no two in a row overlap; the first row that is free, in order of the spans' beginnings."""
-    ends: list[float] = []
-    rows: dict[int, int] = {}
-    ordered = sorted(enumerate(spans), key=lambda item: item[1])
-    for index, (begin, end) in ordered:
-        row = next((row for row, row_end in enumerate(ends) if row_end <= begin), len(ends))
-        if row == len(ends):
-            ends.append(end)
-        ends[row] = end
-        rows[index] = row
-    return [rows[index] for index in range(len(ordered))]
