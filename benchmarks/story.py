@@ -70,7 +70,7 @@ RANKS = 2
 BATCH = 8
 """Samples of one rank in one step."""
 EPOCH_STEPS = 500
-TICK_S = 0.002
+TICK_S, START_S = 0.002, 0.1
 MARKERS = ("save.write", "save.write", "save.write", "save.write", "save.commit", "gc.begin")
 """What the linear job marks in each save."""
 EVENTS_AN_INTERVAL = SAVE_EVERY * RANKS + 2 + len(MARKERS) + 1
@@ -114,8 +114,9 @@ class Story:
         self.add(ExecutionStarted, execution="linear-1", tasks=1, max_retries=len(ENDS), timeout_s=36000.0, grace_s=10.0)
 
     def begin(self, steps: int, *, restored: int) -> None:
-        """An attempt starts and restores what it finds."""
+        """An attempt starts, takes its time to come up, and restores what it finds."""
         self.say(AttemptStarted, pid=1000 + self.attempt)
+        self.t_s += START_S
         for rank in range(RANKS):
             self.say(Booted, rank=rank)
             if restored:

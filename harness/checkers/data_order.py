@@ -16,6 +16,9 @@ CHECKER = "exactly-once-data"
 Batch = tuple[int, ...]
 """Identities of the samples of one step."""
 
+Place = tuple[int, int, int]
+"""Task, rank and step."""
+
 IDS_MAX = 8
 """Samples named in a reason: enough to see a shift or a restart."""
 
@@ -24,12 +27,14 @@ class _Execution(NamedTuple):
     """One execution of one step by one rank.
 
     Attributes:
+        place: Task, rank and step.
         life: In which life.
         resume: How many times the task had resumed by then.
         done: The step and its samples.
         is_retained: Whether it counts in the effective lineage.
     """
 
+    place: Place
     life: Incarnation
     resume: int
     done: StepDone
@@ -74,27 +79,26 @@ def _executions(task: int, lineage: Lineage) -> Iterator[_Execution]:
         resume += life.restored_step is not None
         for step in life.all_steps:
             if step.batch_ids:
-                yield _Execution(life, max(resume, 0), step, id(step) in retained)
+                yield _Execution((step.task, step.rank, step.step), life, max(resume, 0), step, id(step) in retained)
 
 
-def _batches(golden: Lineage) -> Mapping[tuple[int, int, int], Batch]:
+def _batches(golden: Lineage) -> Mapping[Place, Batch]:
     lives = [life for task in golden.tasks for life in golden.incarnations_of(task)]
     return {(step.task, step.rank, step.step): step.batch_ids for life in lives for step in life.all_steps if step.batch_ids}
 
 
-def _compare(executions: list[_Execution], golden: Mapping[tuple[int, int, int], Batch], evidence: Evidence, ruling: Ruling) -> int:
+def _compare(executions: list[_Execution], golden: Mapping[Place, Batch], evidence: Evidence, ruling: Ruling) -> int:
     """The first difference decides; where the uninterrupted run does not repeat itself, it proves nothing."""
     known = evidence.golden_known
     is_repeatable = known is not None and known.equal
     compared = different = 0
     for execution in executions:
-        done = execution.done
-        expected = golden.get((done.task, done.rank, done.step))
+        expected = golden.get(execution.place)
         if expected is None:
             ruling.doubts.append(f"{execution}, and the uninterrupted run has no such step")
             continue
         compared += 1
-        if done.batch_ids == expected:
+        if execution.done.batch_ids == expected:
             continue
         different += 1
         if different == 1:
@@ -140,20 +144,19 @@ def _judge_passed_over(owed: Sequence[int], retained: Sequence[StepDone], eviden
 
 def _repetitions(executions: list[_Execution]) -> Iterator[str]:
     """A step that is retained twice has put its samples into the state twice."""
-    counts = Counter((each.done.task, each.done.rank, each.done.step) for each in executions if each.is_retained)
+    counts = Counter([each.place for each in executions if each.is_retained])
     if not counts or max(counts.values()) == 1:
         return
     for each in executions:
-        place = (each.done.task, each.done.rank, each.done.step)
-        if each.is_retained and counts[place] > 1:
-            yield f"{each}, which is retained {counts[place]} times"
+        if each.is_retained and counts[each.place] > 1:
+            yield f"{each}, which is retained {counts[each.place]} times"
             return
 
 
 def _compare_replays(executions: list[_Execution], ruling: Ruling) -> None:
-    first: dict[tuple[int, int, int], _Execution] = {}
+    first: dict[Place, _Execution] = {}
     for execution in executions:
-        before = first.setdefault((execution.done.task, execution.done.rank, execution.done.step), execution)
+        before = first.setdefault(execution.place, execution)
         if execution.done.batch_ids != before.done.batch_ids:
             ruling.broken.append(f"{execution}, and {_named(before.done.batch_ids)} in attempt {before.life.attempt}")
             return

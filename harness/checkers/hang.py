@@ -43,10 +43,11 @@ def _watch_again(evidence: Evidence, quiet_s: float) -> tuple[HangCalled | None,
     workload = evidence.scenario.workload
     watchdog = Watchdog(quiet_s=quiet_s, ranks=workload.ranks if workload.speaks_protocol else 1)
     longest = 0.0
+    heard_s = float("-inf")  # no live attempt was heard last before this: so nobody need be asked before a silence can be the longest
     for event in sorted(evidence.events, key=attrgetter("t_s")):
-        if isinstance(event, _ENDING_SILENCE):
+        if event.t_s - heard_s > longest and isinstance(event, _ENDING_SILENCE):
             silence_s = watchdog.quiet_s(event.t_s)
-            longest = max(longest, silence_s)
+            longest, heard_s = max(longest, silence_s), event.t_s - silence_s
             hang = watchdog.overdue(event.t_s) if silence_s >= quiet_s else None
             if hang is not None:
                 return hang, longest

@@ -41,13 +41,23 @@ class Lineage:
 
     def retained_steps(self, task: int, rank: int = 0) -> tuple[StepDone, ...]:
         """The effective lineage of a rank: each step in the incarnation whose work was kept, in order of execution."""
+        if (task, rank) not in self._retained:
+            self._retained[task, rank] = tuple(self._retain(task, rank))
+        return self._retained[task, rank]
+
+    @cached_property
+    def _retained(self) -> dict[tuple[int, int], tuple[StepDone, ...]]:
+        """By task and rank, as they are asked for."""
+        return {}
+
+    def _retain(self, task: int, rank: int) -> Sequence[StepDone]:
         kept: list[StepDone] = []
         for life in self.incarnations_of(task):
             restored = life.restored_step
             if restored is not None:
                 kept = [step for step in kept if step.step <= restored]
             kept.extend(life.steps_of(rank))
-        return tuple(kept)
+        return kept
 
     def successors(self, task: int) -> tuple[tuple[Incarnation, Incarnation], ...]:
         """Each incarnation with the next one that got so far as to train."""
