@@ -183,7 +183,12 @@ class _Ledger:
         return "save" if step in self.begun else "unexplained"
 
     def _change_to_unfinished(self, checkpoint: CheckpointSeen, before: StoredStep | None, *, is_touched: bool) -> Change:
-        """Only what stands under a final name, and was whole or was not there before, can have been changed."""
+        """Only what stands under a final name, and was whole or was not there before, can have been changed.
+
+        A checkpoint that is gone, as retention removes them, has not become what another save of its step left under another name.
+        """
+        if before is not None and before.path != checkpoint.path:
+            before = None
         if checkpoint.state == "temporary" or (before is not None and before.state != "committed"):
             return before.change if before is not None else "none"
         if is_touched:

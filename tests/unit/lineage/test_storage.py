@@ -92,6 +92,15 @@ def test_what_was_committed_and_is_incomplete_without_a_cause_is_unexplained():
     assert change_of(saved().attempt(1).begin(10).put(5, state="incomplete").killed("2"), 5) == "unexplained"
 
 
+def test_a_checkpoint_that_retention_removed_has_not_become_the_orphan_of_its_step():
+    orphan = CheckpointSeen(step=5, path="checkpoint_1", state="incomplete")
+    kept = CheckpointSeen(step=5, path="checkpoint_2", state="committed", digest="a")
+    run = Run().attempt(0).here(CheckpointsSeen, occasion="save-end", checkpoints=(orphan, kept))
+    run.here(CheckpointsSeen, occasion="attempt-end", checkpoints=(orphan,))
+    assert change_of(run, 5) == "none"
+    assert lineage_of(run).newest_sound_step(0, END_S) == 0
+
+
 def test_what_a_silent_job_saves_after_damage_is_its_own():
     silent = msgspec.structs.replace(JOB, speaks_protocol=False)
     run = Run(silent).attempt(0).put(5).killed().put(5, content="x").damaged().attempt(1).put(10).killed("3")
