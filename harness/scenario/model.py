@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from harness.scenario.expectations import Expectation
-from harness.scenario.faults import CancelExecution, DamageFault, Fault, KillRayProcess, OverlapAttempts
+from harness.scenario.faults import CancelExecution, DamageFault, ExpireTimeout, Fault, Kill, KillRayProcess, Maintenance, OverlapAttempts
 from harness.scenario.platform import Platform
 from harness.scenario.rules import positive, require
 from harness.scenario.triggers import OnEffect, Trigger
@@ -50,7 +50,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         fault: What happens.
         at: When, within an attempt.
         victim: To whom.
-        attempts: In which attempts (from 0); not looked at where ``at`` is ``OnEffect``.
+        attempts: In which attempts (from 0); where ``at`` is ``OnEffect``, the attempt that is hit when the effect comes, and one alone.
         name: For ``OnEffect`` of another injection, and in reports; unique. Without one it is the fault's kind and its place.
     """
 
@@ -70,6 +70,8 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         require(bool(self.attempts), "attempts", self.attempts, "at least one attempt")
         require(all(attempt >= 0 for attempt in self.attempts), "attempts", self.attempts, "attempts are counted from 0")
         require(len(set(self.attempts)) == len(self.attempts), "attempts", self.attempts, "each attempt once")
+        if isinstance(self.at, OnEffect):
+            require(len(self.attempts) == 1, "attempts", self.attempts, "one attempt: on-effect acts once")
         if isinstance(self.fault, KillRayProcess) and self.fault.component == "worker":
             require(self.victim.rank != "all", "victim.rank", self.victim.rank, "a train worker is one rank: name it")
         if isinstance(self.fault, OverlapAttempts | CancelExecution):
@@ -81,6 +83,13 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 type(self.at).__name__,
                 "storage at rest is damaged on the effect of another injection (on-effect)",
             )
+
+
+def _ends_attempt(injection: Injection) -> bool:
+    """Whether the effect of an injection is seen only when an attempt has ended with all its processes, or storage was at rest already."""
+    if isinstance(injection.fault, Maintenance):
+        return injection.victim.rank == "all" and injection.fault.profile == "cloudrun-job-gpu-maintenance"
+    return injection.victim.rank == "all" and isinstance(injection.fault, Kill | ExpireTimeout | CancelExecution | DamageFault)
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,6 +107,13 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                     f"injections[{index}].at.of",
                     injection.at.of,
                     f"an earlier injection: {names[:index]}",
+                )
+                by = self.injections[names.index(injection.at.of)]
+                require(
+                    not isinstance(injection.fault, DamageFault) or _ends_attempt(by),
+                    f"injections[{index}].at.of",
+                    injection.at.of,
+                    "an injection seen when a whole attempt has ended, like kill or maintenance: before that storage is not at rest",
                 )
 
 
