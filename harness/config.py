@@ -34,7 +34,13 @@ CONFIG_NAME = "harness.toml"
 
 
 class JobTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[workload]``: how the job is started and read; see ``harness.scenario.Workload`` and ``Outside``."""
+    """``[workload]``: how the job is started and read; what is not said here is as in ``harness.scenario.Workload`` and ``Outside``.
+
+    Attributes:
+        steps: The number of the final step as the job itself counts: 59 where its 60 steps are numbered from 0. 0 when unknown; then only
+            ``done`` or the result tells completion.
+        directory: Where the command runs; relative to the file.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -94,7 +100,11 @@ class ChaosTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[[scenarios]]``: one more scenario on the same workload, with the fields of ``harness.scenario.Scenario``."""
+    """``[[scenarios]]``: one more scenario on the same workload, with the fields of ``harness.scenario.Scenario``.
+
+    Attributes:
+        deadline_s: Seconds a run may take; 0: as ``[chaos]`` says.
+    """
 
     name: str
     why: str
@@ -278,10 +288,11 @@ TEMPLATE = """\
 name = "my-train"
 # {checkpoint_dir} is the mounted directory, the same for every attempt; {python} is this interpreter, {seed} the run's seed.
 command = ["python", "train.py", "--out", "{checkpoint_dir}"]
-steps = 200                # the final step; leave it out when unknown
+steps = 200                # the final step as the job counts, 199 if it counts from 0; leave it out when unknown
 save_every = 10            # steps between checkpoints; leave it out when unknown
 # directory = "."          # where the command runs, relative to this file
 # layout = "files"         # or: orbax, ray-train, step-directories, text-file
+# checkpoints = "run/ckpt" # where they lie below {checkpoint_dir}, for a job that makes directories of its own
 # result = "{checkpoint_dir}/final.json"   # must equal, byte for byte, that of an uninterrupted run
 # inspect = ["python", "inspect.py", "{checkpoint_dir}"]   # prints {"step": 10, "digests": {"params": "..."}} of a copy
 # sources = ["train.py"]   # what the uninterrupted run depends on; without it every code file of the directory
