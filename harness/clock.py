@@ -54,6 +54,12 @@ class ManualClock:
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Move both clocks forward."""
+        """Move both clocks forward.
+
+        Raises:
+            ValueError: When that would be backwards, as the real one does.
+        """
+        if seconds < 0:
+            raise ValueError(f"a clock does not go back: {seconds} s")
         self._now_s += seconds
         self._utc += timedelta(seconds=seconds)

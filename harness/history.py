@@ -445,17 +445,19 @@ class Repeated:
 
     def share(self, events: Iterable[Event]) -> None:
         """Let events that were just read, and that nobody else has seen, hold the values seen before."""
+        put = msgspec.structs.force_setattr
         for event in events:
             if not isinstance(event, _WITH_DIGESTS):
                 continue
-            known = self.digests.setdefault(tuple(event.digests.values()), event.digests)
-            if known is not event.digests and known == event.digests:
-                msgspec.structs.force_setattr(event, "digests", known)
+            digests = event.digests
+            known = self.digests.setdefault(tuple(digests.values()), digests)
+            if known is not digests and known == digests:
+                put(event, "digests", known)
             if isinstance(event, StepDone):
-                msgspec.structs.force_setattr(event, "batch_ids", self.batches.setdefault(event.batch_ids, event.batch_ids))
+                put(event, "batch_ids", self.batches.setdefault(event.batch_ids, event.batch_ids))
 
 
-_WITH_DIGESTS = (Restored, StepDone, SaveBegun, SaveEnded)
+_WITH_DIGESTS = (StepDone, SaveBegun, SaveEnded, Restored)
 
 _DECODER = msgspec.json.Decoder(AnyEvent)
 
@@ -469,18 +471,18 @@ def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
     """
     known = Repeated() if repeated is None else repeated
     events: list[Event] = []
-    unread = b""
+    unread: list[bytes] = []
     try:
         with path.open("rb", buffering=0) as file:
             while block := file.read(READ_BYTES):
                 whole, newline, rest = block.rpartition(b"\n")
                 if not newline:
-                    unread += block
+                    unread.append(block)
                     continue
-                found = _decode(unread + whole + newline, path, first_line=len(events) + 1)
+                found = _decode(b"".join([*unread, whole, newline]), path, first_line=len(events) + 1)
                 known.share(found)
                 events += found
-                unread = rest
+                unread = [rest] if rest else []
     except OSError as error:
         raise StoreError(path=path, attempted="read the history", reason=error.strerror or str(error)) from error
     return History(events=tuple(events), is_torn=bool(unread))
