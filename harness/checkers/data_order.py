@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from harness.checkers.evidence import Evidence, Ruling
 from harness.checkers.successions import name_of_life
@@ -23,7 +24,7 @@ IDS_MAX = 8
 """Samples named in a reason: enough to see a shift or a restart."""
 
 
-class _Execution(NamedTuple):
+class _Execution(msgspec.Struct, frozen=True, gc=False):
     """One execution of one step by one rank.
 
     Attributes:

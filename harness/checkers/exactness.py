@@ -1,7 +1,8 @@
 """Each part of the state at each step is, bit for bit, that of the uninterrupted run."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from harness.checkers.evidence import Evidence, Ruling, unknown
 from harness.checkers.states import State, first_difference
@@ -14,7 +15,7 @@ from harness.verdict import Finding
 CHECKER = "bit-exact-resume"
 
 
-class _Pair(NamedTuple):
+class _Pair(msgspec.Struct, frozen=True, gc=False):
     """A state of the run and the state of the uninterrupted run that it must equal.
 
     Attributes:
