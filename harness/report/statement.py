@@ -54,8 +54,8 @@ def _sentence(record: Record, deciding: tuple[Finding, ...]) -> str:
     if not declared:
         return f"Left alone, the job kept every promise: all {total} checks hold."
     landed = round(record.verdict.measure("faults_landed") or 0)
-    faults = "the fault" if declared == 1 else f"all {landed} faults"
-    return f"{faults[0].upper()}{faults[1:]} landed, and the job kept every promise: all {total} checks hold."
+    faults = {1: "The fault", 2: "Both faults"}.get(landed, f"All {landed} faults")
+    return f"{faults} landed, and the job kept every promise: all {total} checks hold."
 
 
 def _ended(text: str) -> str:

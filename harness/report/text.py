@@ -65,7 +65,7 @@ def _pieces(text: str) -> Iterator[Piece]:
     for match in _LINK.finditer(text):
         if match.start() > begin:
             yield Piece(text[begin : match.start()])
-        yield Piece(match.group(), url=match.group())
+        yield Piece(match.group().partition("://")[2], url=match.group())
         begin = match.end()
     if begin < len(text):
         yield Piece(text[begin:])

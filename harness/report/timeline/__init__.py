@@ -25,7 +25,7 @@ CLOSE_UPS_MAX = 6
 CLOSE_UP_SHARE_MAX = 0.4
 """A close-up that shows more of the run than this shows nothing that the whole picture does not."""
 
-DENSE_STEPS = 600
+TICKED_STEPS_MAX = 600
 """More steps in one lane than there are places for ticks."""
 
 
@@ -102,7 +102,10 @@ def _close_ups(scene: Scene) -> Iterator[Picture]:
 
 
 def close_up_windows(scene: Scene) -> list[tuple[float, float, list[Strike]]]:
-    """Spans of time around faults that are too short to be seen in the whole picture; those that overlap are one."""
+    """Spans of time around faults that are too short to be seen in the whole picture; those that overlap are one.
+
+    Without a signal or an end in it there is nothing to see but the fault, and that is in the whole picture too.
+    """
     found: list[tuple[float, float, list[Strike]]] = []
     for strike in sorted(scene.strikes, key=lambda strike: strike.requested_s):
         end_s = _effect_end_s(strike, scene)
@@ -112,7 +115,12 @@ def close_up_windows(scene: Scene) -> list[tuple[float, float, list[Strike]]]:
             found[-1] = (found[-1][0], max(found[-1][1], end_s), [*found[-1][2], strike])
         else:
             found.append((begin_s, end_s, [strike]))
-    return [window for window in found if window[1] - window[0] <= CLOSE_UP_SHARE_MAX * scene.end_s]
+    moments = [event.t_s for track in scene.tracks for event in (*track.attempt.signals, track.attempt.exit) if event is not None]
+    return [
+        (begin_s, end_s, strikes)
+        for begin_s, end_s, strikes in found
+        if end_s - begin_s <= CLOSE_UP_SHARE_MAX * scene.end_s and any(begin_s <= t_s <= end_s for t_s in moments)
+    ]
 
 
 def _effect_end_s(strike: Strike, scene: Scene) -> float:
@@ -125,8 +133,7 @@ def _effect_end_s(strike: Strike, scene: Scene) -> float:
         and track.attempt.exit.cause in ("fault", "timeout", "cancel", "grace")
         and track.attempt.exit.t_s >= strike.requested_s
     ]
-    seen_s = strike.observed_s if strike.observed_s is not None else strike.requested_s
-    return max([seen_s, *ends])
+    return max([strike.last_s, *ends])
 
 
 def _description(record: Record, scene: Scene) -> str:
@@ -144,8 +151,8 @@ def _description(record: Record, scene: Scene) -> str:
 
 
 def _notes(scene: Scene, hidden: int, tasks_hidden: int) -> Iterator[str]:
-    if any(len(track.steps()) > DENSE_STEPS for track in scene.tracks):
-        yield "There are more steps than places for them: ticks closer than 1.5 px are drawn as one."
+    if any(len(track.steps()) > TICKED_STEPS_MAX for track in scene.tracks):
+        yield "There are more steps than places for them: where ticks would run together an area stands for them."
     if hidden:
         yield f"{count(hidden, 'lane')} more are not drawn; those that a fault, a signal or a hang hit come first."
     if tasks_hidden > 0:

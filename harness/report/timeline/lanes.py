@@ -54,7 +54,7 @@ def _life(lane: Lane) -> Iterator[Shape]:
 def _pauses(lane: Lane) -> Iterator[tuple[float, float]]:
     stopped_s: float | None = None
     for sent in sorted(lane.track.signals(), key=lambda sent: sent.t_s):
-        if sent.signal in ("SIGSTOP", "SIGTSTP") and stopped_s is None:
+        if sent.signal == "SIGSTOP" and stopped_s is None:
             stopped_s = sent.t_s
         elif sent.signal in ("SIGCONT", "SIGKILL") and stopped_s is not None:
             yield stopped_s, sent.t_s

@@ -25,6 +25,9 @@ RESUMES_NAMED_MAX = 8
 
 TOP_PX, FAULT_ROW_PX, LANE_GAP_PX, RANK_GAP_PX, STAIR_PX, AXIS_PX = 8.0, 17.0, 10.0, 4.0, 128.0, 24.0
 
+END_LABEL_PX = 12.0
+"""Between two labels that stand one above the other."""
+
 Placement = Callable[[tuple[float, int]], tuple[float, float]]
 """From seconds and a step to pixels."""
 
@@ -134,7 +137,7 @@ def _place(scene: Scene, scale: Scale, y: float) -> Iterator[Lane]:
             rows_max=scene.label_rows_max,
             names_everything=scene.names_everything,
         )
-        rows = max((row + 1 for _, row in symbols), default=1)
+        rows = max((row + 1 for _, row in symbols), default=0)
         gap = 0.0 if before is None else RANK_GAP_PX if before is track.attempt else LANE_GAP_PX
         lane = Lane(track=track, scale=scale, y=bottom_y + gap, end_s=scene.end_s, symbols=symbols, label_rows=rows)
         yield lane
@@ -240,7 +243,7 @@ def _stair(progress: Progress, scale: Scale, y: float, *, is_only: bool) -> Iter
     for step in sorted({0, progress.final_step or progress.top_step}):
         height = place((0.0, step))[1]
         yield Path(kind="level", d=f"M{number(scale.left)} {number(height)}H{number(scale.right)}")
-        yield Label(kind="quiet", x=scale.left - 10, y=height + 3.5, text=f"step {step}", anchor="end")
+        yield Label(kind="quiet", x=scale.left - 10, y=height + 3.5, text=f"step {step:,}", anchor="end")
     if not is_only:
         yield Label(kind="name", x=scale.left - 10, y=(top + bottom) / 2 + 4, text=f"task {progress.task}", anchor="end")
     for loss in progress.losses:
@@ -264,15 +267,15 @@ def _loss(points: Sequence[tuple[float, int]], base: int, place: Placement, step
 
 
 def _ends(progress: Progress, scale: Scale, place: Placement) -> Iterator[Shape]:
-    """The last of each line, where it ends."""
+    """The last of each line, where it ends; the two labels never touch."""
     x = scale.x(progress.end_s) + 6
-    if x > scale.right + 8 or x < scale.left:
-        return
-    executed = progress.executed[-1][-1][1] if progress.executed else None
-    durable = progress.durable[-1][1] if progress.durable else None
-    if executed is not None and durable is not None and executed == durable:
-        yield Label(kind="end", x=x, y=place((0.0, durable))[1] + 4, text=f"{durable} durable")
-        return
-    for kind, step, told in (("end", executed, "executed"), ("end", durable, "durable")):
-        if step is not None:
-            yield Label(kind=kind, x=x, y=place((0.0, step))[1] + 4, text=f"{step} {told}")
+    executed = progress.executed[-1][-1] if progress.executed else None
+    durable = progress.durable[-1] if progress.durable else None
+    if durable is not None:
+        yield Label(kind="end", x=x, y=place(durable)[1] + 4, text=f"{durable[1]:,} durable")
+    if executed is not None and (durable is None or executed[1] != durable[1]):
+        y = place(executed)[1] + 4
+        if durable is not None:
+            durable_y = place(durable)[1] + 4
+            y = min(y, durable_y - END_LABEL_PX) if executed[1] > durable[1] else max(y, durable_y + END_LABEL_PX)
+        yield Label(kind="end", x=x, y=y, text=f"{executed[1]:,} executed")

@@ -1,7 +1,8 @@
 """The work of a lane: its steps and those that were lost, its saves and restores, and the strip that says what the time was."""
 
+import bisect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.ledger import Span
 from harness.report.timeline.lane import SAVE_PX, STEP_PX, STRIP_PX, Lane
@@ -9,10 +10,14 @@ from harness.report.timeline.sampling import TICK_PX, merge, thin
 from harness.report.timeline.scale import Scale
 from harness.report.timeline.shapes import Path, Shape, bar, boxes, ticks
 from harness.report.timeline.symbols import save_title
+from harness.report.timeline.tracks import Period
 from harness.report.wording import count, duration, moment
 
 STRIP_COLUMN_PX = 2.0
 """The strip shows in each column of this width what most of its time was."""
+
+DENSE_PX, DENSE_STEPS = 2.5, 12
+"""More than so many steps in a row, each so close to the next, are an area and not ticks."""
 
 TITLED_SAVES_MAX = 60
 """Saves of a lane that can be pointed at one by one; more are drawn as one path."""
@@ -28,12 +33,23 @@ def draw_work(lane: Lane) -> Iterator[Shape]:
 
 
 def _steps(lane: Lane) -> Iterator[Shape]:
+    """A tick for each step; where ticks would run together, an area."""
     seen = [step for step in lane.track.steps() if lane.scale.holds(step.t_s, step.t_s)]
     y = lane.body_y + SAVE_PX
     for kind, is_lost in (("step", False), ("step lost", True)):
-        places = thin(lane.scale.x(step.t_s) for step in seen if lane.track.is_lost(step) is is_lost)
-        if places:
-            yield Path(kind=kind, d=ticks(places, y=y, height=STEP_PX))
+        places = [lane.scale.x(step.t_s) for step in seen if lane.track.is_lost(step) is is_lost]
+        runs = merge(((place, place) for place in places), apart_px=DENSE_PX)
+        areas = [(begin, end) for begin, end, together in runs if together > DENSE_STEPS]
+        if areas:
+            yield Path(kind=f"many {kind}", d=boxes(areas, y=y, height=STEP_PX))
+        single = places if not areas else _outside(places, areas)
+        if single:
+            yield Path(kind=kind, d=ticks(thin(single), y=y, height=STEP_PX))
+
+
+def _outside(places: Sequence[float], areas: Sequence[tuple[float, float]]) -> list[float]:
+    begins = [begin for begin, _ in areas]
+    return [place for place in places if (index := bisect.bisect_right(begins, place) - 1) < 0 or place > areas[index][1]]
 
 
 def _lost(lane: Lane) -> Iterator[Shape]:
@@ -59,11 +75,20 @@ def _saves(lane: Lane) -> Iterator[Shape]:
         wide = [(begin, max(end, begin + TICK_PX)) for begin, end, _ in spans]
         yield Path(kind="save", d=boxes(wide, y=lane.body_y, height=SAVE_PX - 1), title=count(len(saves), "save"))
         saves = [save for save in saves if save.end_s is None][:TITLED_SAVES_MAX]
+    begins = sorted(save.begin_s for save in lane.track.saves())
     for save in saves:
-        until_s = min(end_s, lane.scale.end_s) if save.end_s is None else save.end_s
+        until_s = _until_s(save, begins, end_s)
         title = save_title(save)
         kind = "save" if save.end_s is not None else "save open"
         yield bar(kind, lane.scale.x(save.begin_s), lane.scale.x(until_s), y=lane.body_y, height=SAVE_PX - 1, title=title)
+
+
+def _until_s(save: Period, begins: Sequence[float], end_s: float) -> float:
+    """When it was over; one that was never acknowledged, when the next one began or the life ended."""
+    if save.end_s is not None:
+        return save.end_s
+    later = bisect.bisect_right(begins, save.begin_s)
+    return begins[later] if later < len(begins) else end_s
 
 
 def _restores(lane: Lane) -> Iterator[Shape]:
