@@ -50,7 +50,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         fault: What happens.
         at: When, within an attempt.
         victim: To whom.
-        attempts: In which attempts (from 0); where ``at`` is ``OnEffect``, the attempt that is hit when the effect comes, and one alone.
+        attempts: In which attempts (from 0). ``OnEffect`` hits once, the attempt in which the effect was seen; in another task, this one.
         name: For ``OnEffect`` of another injection, and in reports; unique. Without one it is the fault's kind and its place.
     """
 

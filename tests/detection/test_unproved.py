@@ -32,7 +32,7 @@ from harness.scenario.expectations import (
     SingleWriter,
     WithinRetries,
 )
-from harness.scenario.faults import FailWrites, FlipByte, Kill, Pause, Terminate
+from harness.scenario.faults import FailWrites, FlipByte, Kill, KillRayProcess, Pause, Terminate
 from harness.scenario.triggers import AtMarker, AtStep, OnEffect
 from harness.store import RunDirectory, RunStore
 from harness.targets import left_behind
@@ -175,7 +175,9 @@ def assert_nothing_is_left(directory: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [[], [Injection(fault=Pause(), at=OnEffect(of="stop"), attempts=(1,))]], ids=["the-deadline-passes", "another-fault-cannot-act"]
+    "more",
+    [[], [Injection(fault=KillRayProcess(component="head"), at=OnEffect(of="stop"))]],
+    ids=["the-deadline-passes", "another-fault-cannot-act"],
 )
 def test_a_fault_is_undone_when_a_run_does_not_end_well(play: Play, more: list[Injection]) -> None:
     """chaostoolkit/chaostoolkit #195: the undo was skipped when an action failed, and the fault stayed on."""
