@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,28 @@ def test_twenty_children_that_flee_the_session_are_found_and_killed(start):
 
     assert [(exited.exit_code, exited.leftovers) for exited in run.exits()] == [(0, 20)]
     assert left_behind(run.launch.run_id) == []
+
+
+LEAVES_A_FILE = """
+import tempfile
+directory = tempfile.gettempdir()
+print(directory + ':' + ' '.join(os.listdir(directory)), flush=True)
+open(os.path.join(directory, 'left'), 'w').close()
+os._exit(attempt == 0)
+"""
+
+
+def test_what_an_attempt_puts_into_its_temporary_directory_goes_with_it(start):
+    run = start(python(LEAVES_A_FILE), max_retries=1)
+
+    run.finish()
+
+    assert [exited.exit_code for exited in run.exits()] == [1, 0]
+    (first, found_first), (second, found_second) = (line.split(":") for line in run.lines())
+    assert first != second
+    assert found_first == found_second == "", "each found it empty"
+    assert not Path(first).exists()
+    assert not Path(second).exists()
 
 
 def test_twenty_children_that_flee_die_with_their_attempt(start):
@@ -99,7 +122,7 @@ def test_what_a_killed_harness_leaves_is_found_and_removed(target_name, tmp_path
     found = left_behind(run_id)
     removed = remove_left_behind(run_id)
 
-    assert len(found) == 4  # three processes and the socket directory
+    assert len(found) == 5  # three processes, the socket directory and the scratch directory
     assert removed == [f"removed {thing}" for thing in found]
     assert left_behind(run_id) == []
     assert remove_left_behind(run_id) == []

@@ -20,6 +20,7 @@ import psutil
 
 LOOPBACK = "127.0.0.1"
 OBJECT_STORE_BYTES = 80 * 2**20  # Ray accepts no less than 75 MiB; checkpoints do not pass through it
+TEMPORARY_PATH_BYTES = 24  # for $TMPDIR: Ray makes Unix sockets 83 bytes further down, and their paths have 107
 REAP_SECONDS = 2  # a killed process is gone at once, unless it waits for a disk
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -70,7 +71,8 @@ def start_cluster(stack: ExitStack, *, nodes: int, cpus: int) -> dict[str, Any]:
 def _prepare(stack: ExitStack) -> Path:
     """Set the environment of the processes to come and have whatever remains of them ended; returns the directory for Ray's files."""
     if "RAY_TMPDIR" not in os.environ:
-        os.environ["RAY_TMPDIR"] = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # short: the path of a Unix socket has 107 bytes
+        is_short = len(tempfile.gettempdir()) <= TEMPORARY_PATH_BYTES
+        os.environ["RAY_TMPDIR"] = tempfile.mkdtemp(prefix="ray-", dir=None if is_short else "/tmp")
         stack.callback(shutil.rmtree, os.environ["RAY_TMPDIR"], ignore_errors=True)
     directory = Path(os.environ["RAY_TMPDIR"])
     (directory / "ray").mkdir(parents=True, exist_ok=True)

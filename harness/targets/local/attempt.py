@@ -2,6 +2,7 @@
 
 import contextlib
 import selectors
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from harness.targets.local.job_lines import JobLineReader
 from harness.targets.local.log_patterns import LogPatternReader
 from harness.targets.local.output import JobOutput
 from harness.targets.local.process_group import ProcessGroup
+from harness.targets.local.scratch import make_scratch_directory
 from harness.targets.local.storage_rules import StorageRules, interposed
 
 DRAIN_S_MAX = 10.0
@@ -42,6 +44,7 @@ class LocalAttempt:
         key: Which attempt.
         processes: Its processes.
         rules: The storage rules of its supervisor; None where storage is not interposed.
+        scratch: Its ``TMPDIR``, removed at its end.
         exited_at_s: When its first process was seen to have ended, on the monotonic clock; None before.
         is_over: Whether it is dead and read to the end.
         is_behind: Whether there was more to read than the last look could take.
@@ -52,6 +55,7 @@ class LocalAttempt:
         self.key = key
         self.processes = processes
         self.rules: StorageRules | None = None
+        self.scratch: Path | None = None
         self.exited_at_s: float | None = None
         self.is_over = self.is_behind = False
         self.message: tuple[str, str] | None = None
@@ -103,6 +107,8 @@ class LocalAttempt:
         if not self._is_swept:
             lost.append(_lost_events(t_s, 1, f"processes of {self.key} withstood SIGKILL; what they do is not seen"))
         self.processes.close()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
         return [*self._with_patterns(lines), *lost]
 
     def pid_of(self, rank: int) -> int:
@@ -172,6 +178,8 @@ def start_attempt(
     control_path = sockets / f"control-{key.task}-{key.attempt}" if launch.interpose_storage and sockets else None
     patterns = LogPatternReader(launch.log_patterns, steps=launch.steps)
     with contextlib.ExitStack() as undo:
+        scratch = make_scratch_directory(launch.run_id)
+        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
         events = EventFile(event_path(launch, key), key=key, epoch_s=launch.epoch_s)
         undo.callback(events.close)
         barrier = None
@@ -183,11 +191,12 @@ def start_attempt(
             if control_path is None
             else interposed(launch.command, control=control_path, root=launch.checkpoint_path, rule=rule),
             directory=launch.directory,
-            environment=environment_of(launch, key, barrier_path),
+            environment=environment_of(launch, key, barrier_path, scratch),
             marks=marks_of(launch, key),
         )
         undo.pop_all()
     attempt = LocalAttempt(key, launch, processes, Voices(events=events, barrier=barrier, patterns=patterns), selector)
+    attempt.scratch = scratch
     attempt.rules = None if control_path is None else StorageRules(control_path)
     return attempt
 

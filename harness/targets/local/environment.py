@@ -33,12 +33,14 @@ def marks_of(launch: Launch, key: AttemptKey) -> list[bytes]:
     ]
 
 
-def environment_of(launch: Launch, key: AttemptKey, barrier_path: Path | None) -> dict[str, str]:
-    """The job's variables, and over them the platform's and the protocol's.
+def environment_of(launch: Launch, key: AttemptKey, barrier_path: Path | None, scratch: Path) -> dict[str, str]:
+    """The job's variables, and over them the platform's and the protocol's; a ``TMPDIR`` of the job's own choice stays.
 
     Source: https://docs.cloud.google.com/run/docs/container-contract#jobs-env-vars
     """
     environment = dict(launch.environment)
+    if environment.get("TMPDIR") == os.environ.get("TMPDIR"):
+        environment["TMPDIR"] = str(scratch)
     environment |= {
         "CLOUD_RUN_JOB": launch.job,
         "CLOUD_RUN_EXECUTION": execution_name(launch),

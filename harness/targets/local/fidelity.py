@@ -81,7 +81,8 @@ FIDELITY: tuple[Fidelity, ...] = (
     Fidelity(
         what="sandbox (gVisor, second generation environment), root file system in memory",
         here="absent",
-        note="System calls, files and limits are those of this machine. What is written elsewhere than in the checkpoint directory stays.",
+        note="System calls, files and limits are those of this machine. What is written elsewhere than in the checkpoint directory and in "
+        "TMPDIR stays.",
         source="https://docs.cloud.google.com/run/docs/about-execution-environments",
     ),
     Fidelity(

@@ -22,6 +22,9 @@ def launch(**fields):
     return Launch(**(base | fields))
 
 
+SCRATCH = Path("/scratch")
+
+
 @pytest.mark.parametrize(
     ("run_id", "name"), [("20260101-abc-XY12z", "train-xy12z"), ("7", "train-00007"), ("", "train-00000"), ("é-ab", "train-000ab")]
 )
@@ -30,10 +33,11 @@ def test_the_execution_is_named_after_the_job_and_the_run(run_id, name):
 
 
 def test_the_platform_s_variables_stand_over_the_job_s():
-    environment = environment_of(launch(environment={"STEPS": "5", "CLOUD_RUN_TASK_INDEX": "9"}, tasks=4), AttemptKey(2, 1), None)
+    environment = environment_of(launch(environment={"STEPS": "5", "CLOUD_RUN_TASK_INDEX": "9"}, tasks=4), AttemptKey(2, 1), None, SCRATCH)
 
     assert environment == {
         "STEPS": "5",
+        "TMPDIR": "/scratch",
         "CLOUD_RUN_JOB": "train",
         "CLOUD_RUN_EXECUTION": "train-xy12z",
         "CLOUD_RUN_TASK_INDEX": "2",
@@ -45,8 +49,18 @@ def test_the_platform_s_variables_stand_over_the_job_s():
     }
 
 
+def test_an_inherited_temporary_directory_becomes_the_attempt_s_own_and_a_chosen_one_stays(monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/var/tmp")
+
+    def directory(**environment):
+        return environment_of(launch(environment=environment), AttemptKey(0, 0), None, SCRATCH)["TMPDIR"]
+
+    assert directory(TMPDIR="/var/tmp") == "/scratch"
+    assert directory(TMPDIR="/large") == "/large"
+
+
 def test_the_barrier_is_named_only_where_there_is_one():
-    environment = environment_of(launch(armed=("step:after", "save.begin:before")), AttemptKey(0, 0), Path("/s/barrier"))
+    environment = environment_of(launch(armed=("step:after", "save.begin:before")), AttemptKey(0, 0), Path("/s/barrier"), SCRATCH)
 
     assert environment["HARNESS_BARRIER"] == "/s/barrier"
     assert environment["HARNESS_ARMED"] == "step:after save.begin:before"
