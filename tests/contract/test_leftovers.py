@@ -104,7 +104,7 @@ HARNESS = """
 import sys
 from pathlib import Path
 from tests.contract.driver import Run
-command = ("sh", "-c", "setsid sleep 60 & echo up; sleep 60")
+command = ("sh", "-c", "setsid sleep 60 & env -i sleep 60 & echo up; sleep 60")
 run = Run(sys.argv[1], Path(sys.argv[2]), command, run_id=sys.argv[3], armed=("step:after",)).start()
 while not run.lines(): run.poll()
 print("up", flush=True)
@@ -122,7 +122,7 @@ def test_what_a_killed_harness_leaves_is_found_and_removed(target_name, tmp_path
     found = left_behind(run_id)
     removed = remove_left_behind(run_id)
 
-    assert len(found) == 5  # three processes, the socket directory and the scratch directory
+    assert len(found) == 6  # four processes, one of them without its environment; the socket directory and the scratch directory
     assert removed == [f"removed {thing}" for thing in found]
     assert left_behind(run_id) == []
     assert remove_left_behind(run_id) == []

@@ -120,10 +120,14 @@ _STATES_OF_PROC: dict[bytes, State] = {b"T": "stopped", b"t": "stopped", b"Z": "
 
 
 def find_processes(run_id: str) -> list[int]:
-    """The processes of a run that are alive, by the run id in their environment."""
+    """The processes of a run that are alive: those with the run id in their environment, and what descends from them.
+
+    One that writes its title over its environment, as Ray's agents do, is known by its parents alone.
+    """
     table = read_table()
-    marks = [f"{RUN_ID_VARIABLE}={run_id}".encode()]
-    return sorted(pid for pid in table.carrying(marks) if table.is_alive(pid))
+    marked = table.carrying([f"{RUN_ID_VARIABLE}={run_id}".encode()])
+    family = marked.union(*(table.descendants(pid) for pid in marked)) - {os.getpid()}
+    return sorted(pid for pid in family if table.is_alive(pid))
 
 
 def end_processes(run_id: str, clock: Clock) -> list[int]:

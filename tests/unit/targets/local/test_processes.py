@@ -37,6 +37,12 @@ def test_our_own_session_makes_nobody_a_relative(table):
     assert table.family([-20]) == {-20, -21}
 
 
+def test_descendants_are_children_and_theirs_and_nobody_s_session(table):
+    assert table.descendants(-10) == {-11, -12}
+    assert table.descendants(os.getpid()) == {-10, -11, -12, -13, -20, -21}
+    assert table.descendants(-99) == set()
+
+
 def test_a_process_that_is_not_there_has_no_family(table):
     assert table.family([-99]) == set()
 
