@@ -5,20 +5,25 @@
 for people that recovery does not trust, is replaced; only then are older checkpoints removed.
 
 ``owner`` holds the number of the attempt that may write. A newer attempt takes it at its start, and the older one, still
-alive in an overlap, stops at its next save. Between the last look at ``owner`` and the rename a moment remains that only
-a storage with conditional writes could close.
+alive in an overlap, stops at its next save. A lock keeps the taking apart from the last look at ``owner`` and the commit
+after it; on storage without locks a conditional write would have to do that.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from workloads.protocol import emit
 
 MANIFEST = "manifest.json"
+LOCK_S = 5.0  # a commit takes milliseconds: who holds the lock for longer stands still, and the platform may try again later
 _committed = re.compile(r"step_(\d{8,})")
 _temporary = re.compile(r".+\.tmp-(\d+)")
 
@@ -46,8 +51,39 @@ class CheckpointDirectory:
             FencedError: a newer attempt was here first.
             OSError: the directory cannot be written.
         """
-        self.check_ownership()
+        with self.alone():
+            self.check_ownership()
         self.remove_stale()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the directory against other attempts; the lock ends with the process that holds it.
+
+        Raises:
+            FencedError: another attempt holds it and does not let go.
+            OSError: the lock cannot be opened.
+        """
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDONLY)
+        except FileNotFoundError:
+            descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_CREAT, 0o644)
+        end = time.monotonic() + LOCK_S
+        try:
+            while not self.try_lock(descriptor):
+                if time.monotonic() > end:
+                    raise FencedError(f"Another attempt has held {self.path} for {LOCK_S:g} s: attempt {self.attempt} stops.")
+                time.sleep(0.01)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def try_lock(self, descriptor: int) -> bool:
+        """Take the lock if it is free."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def check_ownership(self) -> None:
         """Make sure that no newer attempt owns the directory, and that ``owner`` says so; raises as ``take_ownership``."""
