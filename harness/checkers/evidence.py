@@ -1,10 +1,8 @@
 """What a checker may look at: the scenario, the history and its lineage, and the uninterrupted run. Never a target, never the disk."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from harness.history import Event, FaultObserved, FaultRequested, GoldenKnown, History, ObservationLost, RunClosed, RunOpened
 from harness.lineage import Lineage, trace
@@ -14,7 +12,7 @@ from harness.verdict import Finding, Outcome
 Kind = TypeVar("Kind", bound=Event)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All that a judgement may rest on.
 
@@ -37,14 +35,7 @@ class Evidence:
 
     def of_type(self, kind: type[Kind]) -> tuple[Kind, ...]:
         """The events of one type, in the order they were recorded."""
-        return cast("tuple[Kind, ...]", self._by_type.get(kind, ()))
-
-    @cached_property
-    def _by_type(self) -> Mapping[type[Event], tuple[Event, ...]]:
-        by_type: dict[type[Event], list[Event]] = defaultdict(list)
-        for event in self.events:
-            by_type[type(event)].append(event)
-        return {kind: tuple(events) for kind, events in by_type.items()}
+        return self.lineage.of_type(kind)
 
     @property
     def opened(self) -> RunOpened | None:

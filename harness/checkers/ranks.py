@@ -40,7 +40,7 @@ def check(_expectation: RanksAgree, evidence: Evidence) -> Finding:
 def _steps_by_rank(life: Incarnation) -> dict[int, int]:
     """From which step each rank went on: what it said when it was ready to train, else what it had loaded, else what it had chosen."""
     steps: dict[int, int] = {}
-    for kind in (RestoreBegun, Restored):
-        steps.update({event.rank: event.step for event in life.events if isinstance(event, kind)})
-    steps.update({event.rank: event.restored_step for event in life.events if isinstance(event, Started)})
+    steps.update({event.rank: event.step for event in life.of_type(RestoreBegun)})
+    steps.update({event.rank: event.step for event in life.of_type(Restored)})
+    steps.update({event.rank: event.restored_step for event in life.of_type(Started)})
     return steps

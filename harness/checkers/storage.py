@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.checkers.evidence import Evidence
-from harness.history import CheckpointsSeen, RestoreBegun, Restored, SaveBegun, SaveEnded, Started, StepDone
+from harness.history import CheckpointsSeen, JobEvent, RestoreBegun, Restored, SaveBegun, SaveEnded, Started, StepDone
 from harness.lineage import DAMAGE, Incarnation, StoredStep, newest_sound
 
 Standing = Literal["committed", "in-flight", "damaged", "uncommitted", "foreign", "unseen"]
@@ -147,9 +147,9 @@ def _saved_by(lives: Sequence[Incarnation], before_s: float) -> dict[int, bool]:
 
 def _chosen_s(life: Incarnation) -> float:
     """When a life chose a checkpoint: rank 0's first word about it, else anybody's, else the first word at all."""
-    words = [event for event in life.events if isinstance(event, RestoreBegun | Restored | Started)]
-    moments = [event.t_s for event in words if event.rank == 0] or [event.t_s for event in words or life.events]
-    return moments[0] if moments else life.began_s
+    words: list[JobEvent] = [*life.of_type(RestoreBegun), *life.of_type(Restored), *life.of_type(Started)]
+    moments = [event.t_s for event in words if event.rank == 0] or [event.t_s for event in words or life.events[:1]]
+    return min(moments, default=life.began_s)
 
 
 def _was_surveyed(evidence: Evidence, task: int, from_s: float, to_s: float, *, is_whole: bool) -> bool:

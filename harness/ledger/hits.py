@@ -19,12 +19,12 @@ class Hits:
     @cached_property
     def faults(self) -> Sequence[FaultRequested]:
         """In the order they acted."""
-        return [event for event in self.lineage.events if isinstance(event, FaultRequested) and event.task == self.task]
+        return [event for event in self.lineage.of_type(FaultRequested) if event.task == self.task]
 
     @cached_property
     def healed_s(self) -> Mapping[tuple[str, int], float]:
         """By injection and attempt."""
-        healed = [event for event in self.lineage.events if isinstance(event, FaultHealed) and event.task == self.task]
+        healed = [event for event in self.lineage.of_type(FaultHealed) if event.task == self.task]
         return {(event.injection, event.attempt): event.t_s for event in healed}
 
     def between(self, attempt: int, begin_s: float, end_s: float) -> list[float]:

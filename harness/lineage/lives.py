@@ -146,8 +146,13 @@ class Attempt:
 
 def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life: int) -> Attempt:
     """Put together one attempt from what was seen of it; its lives are numbered from ``first_life``."""
-    spoken = [event for event in events if isinstance(event, JobEvent)]
-    seen = [event for event in events if not isinstance(event, JobEvent)]
+    spoken: list[JobEvent] = []
+    seen: list[Event] = []
+    for event in events:
+        if isinstance(event, JobEvent):
+            spoken.append(event)
+        else:
+            seen.append(event)
     end = next((event for event in seen if isinstance(event, AttemptExited)), None)
     started_s = next((event.t_s for event in seen if isinstance(event, AttemptStarted)), events[0].t_s)
     heard = _Lives().hear(sorted(spoken, key=attrgetter("t_s"))) or [[]]

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar, cast
 
 from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, Event, JobEvent, LogLine, SignalSent, StepDone
 from harness.lineage.lives import Attempt, Incarnation, read_attempt
 from harness.lineage.storage import STORAGE_EVENTS, Look, StorageEvent, StoredStep, Survey, follow, newest_sound, read_looks
+
+Kind = TypeVar("Kind", bound=Event)
 
 END_S = float("inf")
 """Later than everything in a history."""
@@ -25,6 +28,18 @@ class Lineage:
 
     events: tuple[Event, ...]
     attempts: tuple[Attempt, ...] = field(default=())
+
+    def of_type(self, kind: type[Kind]) -> tuple[Kind, ...]:
+        """The events of exactly one type, in the order they were recorded."""
+        return cast("tuple[Kind, ...]", self._by_type.get(kind, ()))
+
+    @cached_property
+    def _by_type(self) -> Mapping[type[Event], tuple[Event, ...]]:
+        """Looked through once: many ask for the few events of one type among very many."""
+        by_type: dict[type[Event], list[Event]] = defaultdict(list)
+        for event in self.events:
+            by_type[type(event)].append(event)
+        return {kind: tuple(events) for kind, events in by_type.items()}
 
     @cached_property
     def tasks(self) -> tuple[int, ...]:
