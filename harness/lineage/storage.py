@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from harness.history import CheckpointSeen, CheckpointsSeen, FaultRequested, SaveBegun, SaveEnded
 
 DAMAGE = frozenset({"flip-byte", "truncate-file", "delete-path", "tear-rename", "add-empty-step", "add-stale-temporary"})
@@ -19,8 +21,7 @@ Change = Literal["none", "save", "fault", "unexplained"]
 _STATE_ORDER = {"temporary": 0, "incomplete": 1, "committed": 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredStep:
+class StoredStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What was last seen of a checkpoint on storage.
 
     Attributes:
@@ -52,8 +53,7 @@ class StoredStep:
         return self.state == "committed" and self.change != "fault"
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True):
     """A survey with what is known of storage after it.
 
     Attributes:

@@ -89,10 +89,7 @@ class Lineage:
 
     def storage_before(self, task: int, t_s: float) -> Mapping[int, StoredStep]:
         """What storage held for a task at a moment, by step, from the surveys up to it; empty when none was made."""
-        held: Mapping[int, StoredStep] = {}
-        for survey in follow(self._looks_before(task, t_s)):
-            held = survey.held
-        return held
+        return {stored.step: stored for _, looked_at, _ in self._looks_before(task, t_s) for stored in looked_at}
 
     def newest_sound_step(self, task: int, t_s: float) -> int | None:
         """The newest step on storage at a moment that is committed and unchanged.
