@@ -55,7 +55,7 @@ def check(_expectation: ExactlyOnceData, evidence: Evidence) -> Finding:
     nothing = "" if executions else "no step names its samples"
     compared = 0
     if evidence.golden is not None:
-        compared = _compare(executions, _batches(evidence.golden), evidence, ruling)
+        compared = _compare(executions, evidence.golden.step_at, evidence, ruling)
         for task in evidence.lineage.tasks if executions else ():
             _judge_gaps(task, evidence.golden, evidence, ruling)
     elif executions:
@@ -83,19 +83,14 @@ def _executions(task: int, lineage: Lineage) -> Iterator[_Execution]:
                 yield _Execution((step.task, step.rank, step.step), life, max(resume, 0), step, id(step) in retained)
 
 
-def _batches(golden: Lineage) -> Mapping[Place, Batch]:
-    lives = [life for task in golden.tasks for life in golden.incarnations_of(task)]
-    return {(step.task, step.rank, step.step): step.batch_ids for life in lives for step in life.all_steps if step.batch_ids}
-
-
-def _compare(executions: list[_Execution], golden: Mapping[Place, Batch], evidence: Evidence, ruling: Ruling) -> int:
+def _compare(executions: list[_Execution], golden: Mapping[Place, StepDone], evidence: Evidence, ruling: Ruling) -> int:
     """The first difference decides; where the uninterrupted run does not repeat itself, it proves nothing."""
-    known = evidence.golden_known
-    is_repeatable = known is not None and known.equal
+    is_repeatable = evidence.golden_known is not None and evidence.golden_known.equal
     compared = different = 0
     for execution in executions:
-        expected = golden.get(execution.place)
-        if expected is None:
+        known = golden.get(execution.place)
+        expected = known.batch_ids if known is not None else ()
+        if not expected:
             ruling.doubts.append(f"{execution}, and the uninterrupted run has no such step")
             continue
         compared += 1

@@ -88,28 +88,21 @@ def _nothing(compared: int, evidence: Evidence) -> str:
 
 
 def _pairs(lineage: Lineage, golden: Lineage) -> Iterator[_Pair]:
-    known = {
-        (step.task, step.rank, step.step): step.digests
-        for task in golden.tasks
-        for life in golden.incarnations_of(task)
-        for step in life.all_steps
-        if step.digests
-    }
     for task in lineage.tasks:
         for life in lineage.incarnations_of(task):
-            yield from _pairs_of_life(life, known)
+            yield from _pairs_of_life(life, golden.step_at)
     inspected = {(event.task, event.step): event.digests for event in golden.of_type(Inspected)}
     for event in lineage.of_type(Inspected):
         if event.digests and (event.task, event.step) in inspected:
             yield _Pair(event, None, inspected[event.task, event.step], event.attempt > 0)
 
 
-def _pairs_of_life(life: Incarnation, known: Mapping[tuple[int, int, int], State]) -> Iterator[_Pair]:
+def _pairs_of_life(life: Incarnation, known: Mapping[tuple[int, int, int], StepDone]) -> Iterator[_Pair]:
     has_nothing_left = life.done is not None and not life.all_steps
     for event in life.events:
         if not isinstance(event, (StepDone, Restored)) or not event.digests:
             continue
         golden = known.get((event.task, event.rank, event.step))
-        if golden is not None:
+        if golden is not None and golden.digests:
             is_after_resume = life.number > 0 and (isinstance(event, StepDone) or has_nothing_left)
-            yield _Pair(event, life, golden, is_after_resume)
+            yield _Pair(event, life, golden.digests, is_after_resume)

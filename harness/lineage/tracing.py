@@ -74,6 +74,12 @@ class Lineage:
             kept.extend(life.steps_of(rank))
         return kept
 
+    @cached_property
+    def step_at(self) -> Mapping[tuple[int, int, int], StepDone]:
+        """By task, rank and step: how a step was done, the last time it was."""
+        lives = [life for attempt in self.attempts for life in attempt.incarnations]
+        return {(step.task, step.rank, step.step): step for life in lives for step in life.all_steps}
+
     def successors(self, task: int) -> tuple[tuple[Incarnation, Incarnation], ...]:
         """Each incarnation with the next one that got so far as to train."""
         trained = [life for life in self.incarnations_of(task) if life.restored_step is not None]
