@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CATALOGUE = f'''
+CATALOGUE = f"""
 from harness.scenario import Injection, Scenario, Workload
 from harness.scenario.expectations import BitExactResume, Completes, WithinRetries
 from harness.scenario.faults import Kill, Terminate
@@ -35,7 +35,7 @@ SCENARIOS = (
     scenario("a-program-is-missing", workload=Workload(name="job", command=("no-such-program",)), tags=("slow",)),
 )
 CATALOGUE = {{found.name: found for found in SCENARIOS}}
-'''
+"""
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -158,7 +158,9 @@ def test_replay_makes_the_run_again_by_the_command_and_by_its_script(harness: Co
     run = only_run(here, "a-good-job-recovers")
 
     assert harness("replay", str(run)).returncode == 0
-    script = subprocess.run(["sh", str(run / "replay.sh")], cwd=here, env=_with_harness_on_path(), capture_output=True, text=True, timeout=60)
+    script = subprocess.run(
+        ["sh", str(run / "replay.sh")], cwd=here, env=_with_harness_on_path(), capture_output=True, text=True, timeout=60
+    )
 
     assert script.returncode == 0, script.stderr
     assert len(list((here / "runs" / "a-good-job-recovers").glob("*-3*"))) == 3

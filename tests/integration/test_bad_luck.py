@@ -18,7 +18,7 @@ from harness.history import RunClosed, read_history
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
 
-CATALOGUE = f'''
+CATALOGUE = f"""
 from harness.scenario import Injection, Platform, Scenario, Workload
 from harness.scenario.expectations import BitExactResume, Completes, IntactCheckpoints, WithinRetries
 from harness.scenario.faults import Kill, OverlapAttempts, Pause, Terminate
@@ -46,7 +46,7 @@ SCENARIOS = (
       for name in ("garbage", "flood", "forker", "stubborn", "hoarder", "silent")),
 )
 CATALOGUE = {{found.name: found for found in SCENARIOS}}
-'''
+"""
 
 SCRIPTS = {
     "garbage": """
@@ -100,12 +100,20 @@ def command(*arguments: str) -> list[str]:
 
 def start(here: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command("run", *arguments), cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command("run", *arguments),
+        cwd=here,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
 
 
 def run(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command("run", *arguments), cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
+    return subprocess.run(
+        command("run", *arguments), cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S
+    )
 
 
 def clean(here: Path) -> str:

@@ -1,6 +1,6 @@
 """The plugin from outside: inner test suites with good, wrong and impossible scenarios."""
 
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CONFTEST = '''
+CONFTEST = """
 import pytest
 from harness.scenario import Injection, Scenario, Workload
 from harness.scenario.expectations import Completes, WithinRetries
@@ -35,7 +35,7 @@ MISSING = scenario("a-job-whose-program-is-missing-is-an-error", Workload(name="
 @pytest.hookimpl
 def pytest_harness_scenarios():
     return {found.name: found for found in CHOSEN}
-'''
+"""
 
 TEST = """
 import pytest
@@ -102,7 +102,7 @@ def test_ids_are_the_scenarios_names_and_one_can_be_chosen_without_the_marker_ex
 
 
 def test_a_marker_with_scenarios_needs_no_catalogue(suite: pytest.Pytester) -> None:
-    suite.makeconftest(f"ROOT = {str(ROOT)!r}\n{CONFTEST.split('@pytest.hookimpl')[0]}")
+    suite.makeconftest(f"ROOT = {str(ROOT)!r}\n{CONFTEST.split('@pytest.hookimpl', maxsplit=1)[0]}")
     suite.makepyfile(
         test_inner="""
         import pytest
@@ -159,7 +159,7 @@ def test_junit_has_what_is_needed_to_find_the_run_again_even_where_it_broke(suit
 
     run(suite, "--junitxml=out.xml", "--seed", "7")
 
-    cases = {case.get("name"): case for case in ElementTree.parse(suite.path / "out.xml").iter("testcase")}  # noqa: S314  our own file
+    cases = {case.get("name"): case for case in ET.parse(suite.path / "out.xml").iter("testcase")}
     for case in cases.values():
         properties = {found.get("name"): found.get("value") for found in case.iter("property")}
         assert properties["seed"] == "7"
