@@ -243,7 +243,7 @@ class BarrierReached(JobEvent, frozen=True, kw_only=True, tag="barrier"):
 
 
 class FaultRequested(Located, frozen=True, kw_only=True, tag="fault.requested"):
-    """An injection acted; nothing is known yet of its effect. ``rank`` -1 means the whole attempt."""
+    """An injection acted, or began to and then failed; nothing is known yet of its effect. ``rank`` -1 means the whole attempt."""
 
     injection: str
     fault: str
@@ -266,7 +266,7 @@ class FaultHealed(Located, frozen=True, kw_only=True, tag="fault.healed"):
 
 
 class FaultFailed(Located, frozen=True, kw_only=True, tag="fault.failed"):
-    """An injection could not act."""
+    """An injection could not act; after a ``fault.requested`` of its own it may have acted in part."""
 
     injection: str
     detail: str

@@ -11,6 +11,7 @@ from harness.history import (
     AttemptExited,
     AttemptStarted,
     Event,
+    FaultFailed,
     FaultHealed,
     FaultRequested,
     HangCalled,
@@ -77,7 +78,7 @@ class Watchdog:
             self._attempts.pop((event.task, event.attempt), None)
         elif isinstance(event, FaultRequested) and event.fault in HOLDING_FAULTS:
             self._held.setdefault((event.task, event.attempt), set()).add(event.injection)
-        elif isinstance(event, FaultHealed):
+        elif isinstance(event, FaultHealed | FaultFailed):
             self._resume(event)
 
     def overdue(self, now_s: float) -> HangCalled | None:
@@ -122,7 +123,7 @@ class Watchdog:
             rank.said.clear()
         rank.said.add(word)
 
-    def _resume(self, event: FaultHealed) -> None:
+    def _resume(self, event: FaultHealed | FaultFailed) -> None:
         held = self._held.get((event.task, event.attempt), set())
         if event.injection not in held:
             return
@@ -141,7 +142,8 @@ def _least_advanced(ranks: dict[int, _Rank]) -> tuple[int, ...]:
 
 def _describe(named: tuple[int, ...], ranks: dict[int, _Rank]) -> str:
     if len(named) == len(ranks) and len(ranks) > 1:
-        return f"all {len(ranks)} ranks are silent at step {ranks[named[0]].step}: what they said does not tell which of them the others wait for"
+        silent = f"all {len(ranks)} ranks are silent at step {ranks[named[0]].step}"
+        return f"{silent}: what they said does not tell which of them the others wait for"
     waiting = [number for number in ranks if number not in named]
     others = f"; rank {', '.join(map(str, waiting))} further on or waiting" if waiting else ""
     return f"rank {', '.join(map(str, named))} silent after step {ranks[named[0]].step}{others}"

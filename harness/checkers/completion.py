@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from harness.checkers.accounts import Account, account_of
 from harness.checkers.evidence import Evidence, Ruling, unknown
 from harness.checkers.storage import losses_of_last_good
-from harness.history import AttemptStarted
+from harness.history import AttemptStarted, FaultFailed
 from harness.scenario import kind_of
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution
@@ -91,7 +91,9 @@ def _judge_failure(accounts: Sequence[Account], evidence: Evidence, ruling: Ruli
 
 def _judge_cancel(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling) -> None:
     """Nothing is tried again after a cancel, and the last good checkpoint stays."""
-    cancelled = next((fault for fault in evidence.requested() if fault.fault == CANCEL), None)
+    failed = {(event.injection, event.attempt) for event in evidence.of_type(FaultFailed)}
+    cancels = (fault for fault in evidence.requested() if fault.fault == CANCEL and (fault.injection, fault.attempt) not in failed)
+    cancelled = next(cancels, None)
     if cancelled is None:
         ruling.doubts.append("the execution was never cancelled")
         return

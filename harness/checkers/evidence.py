@@ -63,7 +63,7 @@ class Evidence:
         return next(iter(self.of_type(GoldenKnown)), None)
 
     def requested(self) -> tuple[FaultRequested, ...]:
-        """Injections that acted."""
+        """Injections that acted, if only in part."""
         return self.of_type(FaultRequested)
 
     def observed(self) -> tuple[FaultObserved, ...]:

@@ -11,7 +11,7 @@ from harness.capabilities import CheckpointStorage
 from harness.faults.active import OneWay, Scene
 from harness.history import Event
 from harness.scenario.faults import AddEmptyStep, DeletePath, FlipByte, PathClass, TearRename, TruncateFile
-from harness.undo import KeptOriginal, NothingToUndo, Undo
+from harness.undo import KeptOriginal, Undo
 
 
 class ActiveDamage(OneWay):
@@ -29,25 +29,33 @@ class ActiveDamage(OneWay):
 
     def undo(self) -> Undo:
         """See ``ActiveFault``."""
-        if self._path is None:
-            return NothingToUndo(why="nothing was found to damage")
-        return KeptOriginal(path=str(self._path), copy=str(self._copy_of(self._path)))
+        path = self._found()
+        return KeptOriginal(path=str(path), copy=str(self._copy_of(path)))
 
     def inject(self) -> str:
         """See ``ActiveFault``."""
-        if self._path is None:
-            what = "a committed checkpoint" if self._path_class == "step" else f"a {self._path_class} file of a committed checkpoint"
-            raise self._scene.failed(f"looked for {what} (layout {self._scene.layout}) in {self._directory} and found none")
+        path = self._found()
         try:
-            keep(self._path, self._copy_of(self._path))
-            self._evidence = self._act(self._path)
+            keep(path, self._copy_of(path))
+            self._evidence = self._act(path)
         except (LookupError, OSError) as error:
             raise self._scene.failed(error) from error
-        return f"{self._path_class}: {self._path.relative_to(self._directory)}"
+        return f"{self._path_class}: {path.relative_to(self._directory)}"
 
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
         return self._evidence
+
+    def _found(self) -> Path:
+        """What is to be damaged.
+
+        Raises:
+            InjectionError: When there was none.
+        """
+        if self._path is None:
+            what = "a committed checkpoint" if self._path_class == "step" else f"a {self._path_class} file of a committed checkpoint"
+            raise self._scene.failed(f"looked for {what} (layout {self._scene.layout}) in {self._directory} and found none")
+        return self._path
 
     def _copy_of(self, path: Path) -> Path:
         victim = self._scene.victim

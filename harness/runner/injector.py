@@ -1,7 +1,8 @@
 """Fires injections when their triggers are met, watches for their effects, and heals them.
 
-The order within a tick is what makes a kill point exact: the events of the tick are matched first, due injections act, effects are looked
-for, injections that wait for an effect act at once, and only then does the caller release barriers and let the platform make its next move.
+The order within a tick is what makes a kill point exact: the events of the tick are matched first, due injections act one after the other,
+each is recorded and looked at for its effect before the next one acts, injections that wait for an effect act at once, and only then does
+the caller release barriers and let the platform make its next move.
 """
 
 import re
@@ -48,7 +49,7 @@ class _Active:
     task: int
     attempt: int
     fault: ActiveFault
-    heal_due_s: float | None
+    heal_due_s: float | None = None
     is_settled: bool = False
 
     @property
@@ -72,6 +73,7 @@ class Injector:
         journal: Where undos are written first.
         kept_dir: For originals of what they damage.
         now_s: Seconds since the run was opened.
+        record: Told of every event of a fault before the next fault acts.
     """
 
     scenario: Scenario
@@ -79,6 +81,7 @@ class Injector:
     journal: UndoJournal
     kept_dir: Path
     now_s: Callable[[], float]
+    record: Callable[[Sequence[Event]], None]
     _pending: list[_Pending] = field(default_factory=list)
     _active: list[_Active] = field(default_factory=list)
     _attempt_started_s: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -94,23 +97,25 @@ class Injector:
         """How the workload lays out its checkpoints."""
         return self.scenario.workload.layout
 
-    def tick(self, events: Sequence[Event]) -> list[Event]:
-        """Match one tick's events, act, observe and heal; returns what is to be recorded, in order."""
+    def tick(self, events: Sequence[Event]) -> None:
+        """Match one tick's events, act, observe and heal."""
         for event in events:
             if isinstance(event, AttemptStarted):
                 self._attempt_started_s[event.task, event.attempt] = event.t_s
-        recorded: list[Event] = self._observe(events)
+        self._observe(events)
         for event in events:
             for pending in [pending for pending in self._pending if self._matches(pending, event)]:
-                recorded.extend(self._act(pending, attempt=pending.attempt))
+                self._act(pending, attempt=pending.attempt)
         for pending in [pending for pending in self._pending if self._is_overdue(pending)]:
-            recorded.extend(self._act(pending, attempt=pending.attempt))
-        recorded.extend(self._observe(()))
-        recorded.extend(self._heal_due())
-        return recorded
+            self._act(pending, attempt=pending.attempt)
+        self._observe(())
+        self._heal_due()
 
     def heal_all(self) -> tuple[list[Event], list[BrokenHarnessError]]:
-        """Undo everything that still acts, in reverse order; one failure does not keep the others from being undone."""
+        """Undo everything that still acts, in reverse order; one failure does not keep the others from being undone.
+
+        Nothing is recorded: the events are returned, for a full disk must not keep anything in force.
+        """
         recorded: list[Event] = [seen for active in self._active if (seen := self._look(active, ())) is not None]
         failures: list[BrokenHarnessError] = []
         while self._active:
@@ -153,45 +158,67 @@ class Injector:
         started_s = self._attempt_started_s.get((pending.injection.victim.task, pending.attempt))
         return isinstance(at, AfterSeconds) and started_s is not None and self.now_s() >= started_s + at.seconds
 
-    def _act(self, pending: _Pending, *, attempt: int) -> list[Event]:
+    def _act(self, pending: _Pending, *, attempt: int) -> None:
+        """Act, and look for the effect at once: what acts next must find it, or find that it did not come."""
         self._pending.remove(pending)
-        injection, now_s = pending.injection, self.now_s()
+        injection = pending.injection
         victim = Processes(task=injection.victim.task, attempt=attempt, rank=injection.victim.rank_number)
         try:
             fault = activate(injection, pending.name, target=self.target, victim=victim, layout=self.layout, kept_dir=self.kept_dir)
             undo = fault.undo()
         except InjectionError as error:
-            return [FaultFailed(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, detail=error.reason)]
-        self.journal.owe(journal_key(pending.name, attempt), undo)
-        try:
-            detail = fault.inject()
-        except InjectionError as error:  # it may have acted in part
+            self.record([self._failed(pending.name, victim, error)])
+            return
+        active = _Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault)
+        self.journal.owe(active.key, undo)
+        failure = self._inject(active, kind_of(injection.fault), victim)
+        if failure is not None:
             perform(undo)
-            self.journal.settle(journal_key(pending.name, attempt))
-            return [FaultFailed(t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, detail=error.reason)]
-        heal_due_s = None if fault.heal_after_s is None else self.now_s() + fault.heal_after_s
-        self._active.append(_Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault, heal_due_s=heal_due_s))
-        kind = kind_of(injection.fault)
-        return [
-            FaultRequested(
-                t_s=now_s, task=victim.task, attempt=attempt, injection=pending.name, fault=kind, rank=victim.rank, detail=detail
-            )
-        ]
+            self.journal.settle(active.key)
+            self.record([self._failed(pending.name, victim, failure)])
+        self._observe(())
 
-    def _observe(self, events: Sequence[Event]) -> list[Event]:
+    def _inject(self, active: _Active, kind: str, victim: Processes) -> InjectionError | None:
+        """Let a fault act; that it was to act is recorded however that ends, for it may have acted in part."""
+        requested_s, detail = self.now_s(), ""
+        try:
+            detail = active.fault.inject()
+            if active.fault.heal_after_s is not None:
+                active.heal_due_s = self.now_s() + active.fault.heal_after_s
+            self._active.append(active)
+        except InjectionError as error:
+            return error
+        finally:
+            self.record(
+                [
+                    FaultRequested(
+                        t_s=requested_s,
+                        task=victim.task,
+                        attempt=victim.attempt,
+                        injection=active.name,
+                        fault=kind,
+                        rank=victim.rank,
+                        detail=detail,
+                    )
+                ]
+            )
+        return None
+
+    def _failed(self, name: str, victim: Processes, error: InjectionError) -> FaultFailed:
+        return FaultFailed(t_s=self.now_s(), task=victim.task, attempt=victim.attempt, injection=name, detail=error.reason)
+
+    def _observe(self, events: Sequence[Event]) -> None:
         """Look for effects; an effect that another injection waits for lets it act at once."""
-        recorded: list[Event] = []
         for active in list(self._active):
             seen = self._look(active, events)
             if seen is None:
                 continue
-            recorded.append(seen)
+            self.record([seen])
             for pending in [pending for pending in self._pending if self._matches(pending, seen)]:
+                if pending not in self._pending:
+                    continue  # it acted on an effect that came of the one before it
                 is_same_task = pending.injection.victim.task == seen.task
-                recorded.extend(self._act(pending, attempt=seen.attempt if is_same_task else pending.attempt))
-        if recorded and self.is_waiting_for_effects():
-            recorded.extend(self._observe(()))
-        return recorded
+                self._act(pending, attempt=seen.attempt if is_same_task else pending.attempt)
 
     def _look(self, active: _Active, events: Sequence[Event]) -> FaultObserved | FaultFailed | None:
         """Ask a fault for evidence of its effect, until it has given some or has failed for good."""
@@ -207,15 +234,14 @@ class Injector:
         active.is_settled = True
         return FaultObserved(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
 
-    def _heal_due(self) -> list[Event]:
+    def _heal_due(self) -> None:
         due = [active for active in self._active if active.heal_due_s is not None and self.now_s() >= active.heal_due_s]
-        recorded: list[Event] = []
         for active in due:
             if not active.is_settled and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
                 continue
-            recorded.append(self._heal(active))
+            healed = self._heal(active)
             self._active.remove(active)  # only now: one that could not be healed is tried again at the end
-        return recorded
+            self.record([healed])
 
     def _heal(self, active: _Active) -> Event:
         evidence = active.fault.heal()

@@ -94,7 +94,12 @@ class _Performance:
         self._epoch_s = stage.clock.monotonic_s()
         self._observer = Observer(scenario=scenario, directory=stage.directory)
         self._injector = Injector(
-            scenario=scenario, target=stage.target, journal=stage.directory.undo, kept_dir=stage.directory.kept, now_s=self._now_s
+            scenario=scenario,
+            target=stage.target,
+            journal=stage.directory.undo,
+            kept_dir=stage.directory.kept,
+            now_s=self._now_s,
+            record=self._take_in,
         )
         self._watchdog = _watchdog_of(scenario)
         self._errors: list[BaseException] = []
@@ -143,19 +148,21 @@ class _Performance:
     def _tick(self) -> HangCalled | None:
         """What was seen is recorded before we act on it; who waits at the barrier goes on only when we have acted."""
         polled = self._stage.target.poll()
-        self._record([*polled, *self._observer.after(polled, self._now_s())])
-        injected = self._injector.tick(polled)
-        self._record([*injected, *self._observer.after(injected, self._now_s())])
+        self._take_in(polled)
+        self._injector.tick(polled)
         for event in polled:
             if isinstance(event, BarrierReached):
                 self._stage.target.release(event)
-        return self._watch([*polled, *injected])
+        return self._call_hang()
 
-    def _watch(self, events: Sequence[Event]) -> HangCalled | None:
-        if self._watchdog is None:
-            return None
-        self._watchdog.feed(events)
-        hang = self._watchdog.overdue(self._now_s())
+    def _take_in(self, events: Sequence[Event]) -> None:
+        """Record what was seen or done, and what storage shows after it."""
+        self._record([*events, *self._observer.after(events, self._now_s())])
+        if self._watchdog is not None:
+            self._watchdog.feed(events)
+
+    def _call_hang(self) -> HangCalled | None:
+        hang = self._watchdog.overdue(self._now_s()) if self._watchdog is not None else None
         if hang is not None:
             self._record([hang])
         return hang

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from harness.checkers.completion import check
-from harness.history import AttemptStarted, FaultRequested, Inspected, ObservationLost, ResultSeen
+from harness.history import AttemptStarted, FaultFailed, FaultRequested, Inspected, ObservationLost, ResultSeen
 from harness.scenario import Injection, LogPatterns, Outside, Platform
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution
@@ -151,3 +151,9 @@ def test_a_cancelled_execution_owes_a_clean_end_without_another_attempt():
     again = judge(run.add(AttemptStarted, pid=1, attempt=1).finish(succeeded=False), injections=CANCEL)
     assert (again.outcome, "attempt 1 began" in again.reason) == (Outcome.INVALID, True)
     assert judge(uninterrupted(), injections=CANCEL).outcome is Outcome.UNKNOWN
+
+
+def test_a_cancel_that_could_not_act_accuses_no_later_attempt():
+    run = Run().attempt(0).begin().steps(1, 7).here(FaultRequested, injection="1-cancel-execution", fault="cancel-execution")
+    run.here(FaultFailed, injection="1-cancel-execution", detail="nothing runs").exit(1).add(AttemptStarted, pid=1, attempt=1)
+    assert judge(run.finish(succeeded=False), injections=CANCEL).outcome is Outcome.UNKNOWN

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.hang import check
-from harness.history import HangCalled, LogLine, ObservationLost
+from harness.history import FaultFailed, HangCalled, LogLine, ObservationLost
 from harness.scenario.expectations import NoHang
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import JOB, SILENT, TICK_S, Run, resumed, uninterrupted
@@ -62,6 +62,11 @@ def test_a_start_without_a_word_is_a_silence():
 def test_a_pause_of_ours_is_not_the_job_s():
     run = Run().attempt(0).begin().steps(1, 7).request("1-pause", "pause").observe("1-pause")
     assert judge(wait(run, 5.0).heal("1-pause").steps(8, 20).complete()).outcome is Outcome.VALID
+
+
+def test_a_pause_that_could_not_act_holds_nobody():
+    run = Run().attempt(0).begin().steps(1, 7).request("1-pause", "pause").here(FaultFailed, injection="1-pause", detail="no such process")
+    assert judge(wait(run, 5.0).steps(8, 20).complete()).outcome is Outcome.INVALID
 
 
 def test_one_task_s_words_hide_no_other_task_s_silence():

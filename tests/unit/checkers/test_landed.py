@@ -61,6 +61,14 @@ def test_a_fault_that_could_not_act_says_why():
     assert "no such process" in finding.reason
 
 
+def test_a_fault_that_began_to_act_and_failed_says_why():
+    run = Run().attempt(0).begin().steps(1, 7).request("1-kill", "kill").here(FaultFailed, injection="1-kill", detail="half of it is done")
+    finding = check(run.steps(8, 20).complete().evidence(injections=(KILL,)))
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "could not act" in finding.reason
+    assert "half of it is done" in finding.reason
+
+
 def test_a_fault_on_the_effect_of_another_lands_once_in_whatever_attempt():
     kill = Injection(fault=Kill(), at=AtStep(step=7), name="kill", attempts=(1,))
     flip = Injection(fault=FlipByte(), at=OnEffect(of="kill"))

@@ -4,7 +4,7 @@ from typing import get_args
 
 import msgspec
 
-from harness.history import CheckpointSeen, CheckpointsSeen, SaveBegun, SaveEnded
+from harness.history import CheckpointSeen, CheckpointsSeen, FaultFailed, SaveBegun, SaveEnded
 from harness.lineage import DAMAGE, END_S, Lineage, newest_sound, trace
 from harness.scenario.faults import DamageFault
 from tests.unit.checkers.builders import JOB, Run
@@ -25,6 +25,12 @@ def saved() -> Run:
 
 def test_damage_is_what_the_scenarios_call_damage():
     assert {kind.__struct_config__.tag for kind in get_args(DamageFault)} == DAMAGE
+
+
+def test_damage_that_failed_half_way_is_not_the_job_s():
+    run = saved().put(10, state="incomplete").request("2-tear-rename", "tear-rename")
+    run.here(FaultFailed, injection="2-tear-rename", detail="half of it is done")
+    assert change_of(run.survey("after-fault"), 10) == "fault"
 
 
 def test_the_newest_sound_step_is_that_of_the_moment():

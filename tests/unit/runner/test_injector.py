@@ -1,0 +1,164 @@
+"""Injections act one after the other, and what one did is known before the next acts."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HealError, StoreError
+from harness.history import AttemptExited, Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested, StepDone
+from harness.runner.injector import Injector
+from harness.scenario import Injection, Scenario, Workload
+from harness.scenario.expectations import Completes
+from harness.scenario.faults import DeletePath, Kill, Pause, TruncateFile
+from harness.scenario.triggers import AtStep, OnEffect
+from harness.undo import UndoJournal
+from tests.unit.faults.conftest import FullTarget
+
+WORKLOAD = Workload(name="job", command=("job",), steps=20, layout="step-directories")
+STEP = StepDone(t_s=0.0, step=5)
+PAUSE = Injection(fault=Pause(duration_s=1.0), at=AtStep(step=5), name="pause")
+KILL = Injection(fault=Kill(), at=AtStep(step=5), name="kill")
+EXIT = AttemptExited(t_s=0.0, signal=9, cause="fault")
+
+
+class Stand:
+    """An injector with a target in memory, and all that it recorded; ``now_s`` is the time."""
+
+    def __init__(self, directory: Path, *injections: Injection) -> None:
+        self.target = FullTarget(directory=directory / "checkpoints")
+        self.target.directory.mkdir()
+        self.recorded: list[Event] = []
+        self.told: Callable[[Event], None] = lambda _event: None
+        self.now_s = 0.0
+        scenario = Scenario(name="a-job-is-hit", why="a test", workload=WORKLOAD, injections=injections, expects=(Completes(),))
+        self.journal = UndoJournal(directory / "undo.jsonl")
+        self.injector = Injector(
+            scenario=scenario,
+            target=self.target,
+            journal=self.journal,
+            kept_dir=directory / "kept",
+            now_s=lambda: self.now_s,
+            record=self._record,
+        )
+
+    def _record(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.told(event)
+            self.recorded.append(event)
+
+    @property
+    def acts(self) -> list[tuple[type[Event], str]]:
+        """What was recorded: of what kind, of which injection."""
+        return [(type(event), getattr(event, "injection", "")) for event in self.recorded]
+
+    def save(self) -> Path:
+        """A checkpoint lies there."""
+        path = self.target.directory / "step_00000005"
+        path.mkdir()
+        for name in ("a.bin", "b.bin"):
+            (path / name).write_bytes(b"0123")
+        (path / "manifest.json").write_text('{"step": 5, "files": {}}')
+        return path
+
+
+def test_damage_that_fails_half_way_was_requested(tmp_path: Path, monkeypatch):
+    stand = Stand(tmp_path, KILL, Injection(fault=DeletePath(path_class="step"), at=OnEffect(of="kill"), name="damage"))
+    path = stand.save()
+
+    def remove_half(tree: Path) -> None:
+        (tree / "a.bin").unlink()
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(shutil, "rmtree", remove_half)
+    stand.injector.tick([STEP])
+    stand.injector.tick([EXIT])
+
+    assert not (path / "a.bin").exists()
+    damage = [event for event in stand.recorded if getattr(event, "injection", "") == "damage"]
+    assert [type(event) for event in damage] == [FaultRequested, FaultFailed]
+    assert isinstance(damage[0], FaultRequested)
+    assert damage[0].fault == "delete-path"
+    assert [entry.injection for entry in stand.journal.owed()] == ["kill@0"]
+    assert not any(active.name == "damage" for active in stand.injector._active)
+
+
+def test_damage_that_is_interrupted_was_requested(tmp_path: Path, monkeypatch):
+    stand = Stand(tmp_path, KILL, Injection(fault=DeletePath(path_class="step"), at=OnEffect(of="kill"), name="damage"))
+    stand.save()
+
+    def interrupt(_tree: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", interrupt)
+    stand.injector.tick([STEP])
+    with pytest.raises(KeyboardInterrupt):
+        stand.injector.tick([EXIT])
+
+    assert stand.acts[-1] == (FaultRequested, "damage")
+    assert [entry.injection for entry in stand.journal.owed()] == ["kill@0", "damage@0"]
+
+
+def test_where_nothing_was_to_be_found_nothing_was_requested(tmp_path: Path):
+    stand = Stand(tmp_path, KILL, Injection(fault=TruncateFile(), at=OnEffect(of="kill"), name="damage"))
+
+    stand.injector.tick([STEP])
+    stand.injector.tick([EXIT])
+
+    assert stand.acts == [(FaultRequested, "kill"), (FaultObserved, "kill"), (FaultFailed, "damage")]
+
+
+def test_a_fault_is_recorded_and_looked_at_before_the_next_one_acts(tmp_path: Path):
+    stand = Stand(tmp_path, PAUSE, KILL)
+    asked: dict[str, int] = {}
+    stand.told = lambda event: asked.setdefault(f"{type(event).__name__} {getattr(event, 'injection', '')}", len(stand.target.asked))
+
+    stand.injector.tick([STEP])
+
+    assert stand.acts == [(FaultRequested, "pause"), (FaultObserved, "pause"), (FaultRequested, "kill")]
+    killed = next(index for index, what in enumerate(stand.target.asked) if what[:2] == ("signal", 9))
+    assert asked["FaultRequested pause"] <= killed
+    assert asked["FaultObserved pause"] <= killed
+    assert asked["FaultRequested kill"] > killed
+
+
+def test_two_injections_that_wait_for_one_effect_act_once_each(tmp_path: Path):
+    pauses = Injection(fault=Pause(duration_s=1.0), at=AtStep(step=5), name="pause", attempts=(0, 1))
+    after = [Injection(fault=Kill(), at=OnEffect(of="pause"), name=name) for name in ("one", "two")]
+    stand = Stand(tmp_path, pauses, *after)
+
+    stand.injector.tick([STEP, StepDone(t_s=0.0, step=5, attempt=1)])
+
+    assert [name for kind, name in stand.acts if kind is FaultRequested] == ["pause", "one", "two", "pause"]
+
+
+def test_what_could_not_be_healed_in_time_is_healed_at_the_end(tmp_path: Path):
+    stand = Stand(tmp_path, PAUSE)
+    stand.injector.tick([STEP])
+    stand.target.ignores_continue = True
+    stand.now_s = 1.0
+
+    with pytest.raises(HealError):
+        stand.injector.tick([])
+    stand.target.ignores_continue = False
+    healed, failures = stand.injector.heal_all()
+
+    assert not failures
+    assert [type(event) for event in healed] == [FaultHealed]
+    assert not stand.journal.owed()
+
+
+def test_what_could_not_be_recorded_is_healed_all_the_same(tmp_path: Path):
+    stand = Stand(tmp_path, PAUSE)
+
+    def refuse(_event: Event) -> None:
+        raise StoreError(path=tmp_path, attempted="append to the history", reason="No space left on device")
+
+    stand.told = refuse
+    with pytest.raises(StoreError):
+        stand.injector.tick([STEP])
+    healed, _ = stand.injector.heal_all()
+
+    assert [type(event) for event in healed] == [FaultObserved, FaultHealed]
+    assert set(stand.target.states.values()) == {"running"}
