@@ -29,15 +29,15 @@ MAINTENANCE_LINES = LogOrder(
 
 UNINTERRUPTED = Scenario(
     name="an-uninterrupted-job-saves-every-fifth-step-and-exits-zero",
-    why="guide A: the step is saved every 5 steps; completion exits 0",
+    why="the Cloud Run guide: the step is saved every 5 steps; completion exits 0",
     workload=COUNTER,
     expects=(Completes(), ExitCodes(), SavesAtCadence(every=5), WithinRetries(attempts_max=1), Goodput()),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 MAINTENANCE = Scenario(
     name="maintenance-is-survived-with-a-final-save-exit-143-and-a-retry",
-    why="guide A: SIGTERM sets a flag, the loop leaves at the next step, saves and exits 143 so that the platform retries",
+    why="the Cloud Run guide: SIGTERM sets a flag, the loop leaves at the next step, saves and exits 143 so that the platform retries",
     workload=COUNTER,
     injections=(Injection(fault=Maintenance(), at=AtStep(step=12)),),
     expects=(
@@ -50,12 +50,12 @@ MAINTENANCE = Scenario(
         WithinRetries(attempts_max=2),
         MAINTENANCE_LINES,
     ),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 MAINTENANCE_IN_A_SAVE = Scenario(
     name="maintenance-that-comes-with-a-periodic-save-loses-no-step",
-    why="guide A: the periodic checkpoint is the real protection, the final save best effort; here both fall together",
+    why="the Cloud Run guide: the periodic checkpoint is the real protection, the final save best effort; here both fall together",
     workload=COUNTER,
     injections=(Injection(fault=Maintenance(), at=OnLog(pattern=r"^Saving checkpoint at step 10\b")),),
     expects=(
@@ -67,12 +67,12 @@ MAINTENANCE_IN_A_SAVE = Scenario(
         BitExactResume(),
         WithinRetries(attempts_max=2),
     ),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 EVERY_RETRY_SPENT = Scenario(
     name="three-interruptions-use-three-retries-and-the-fourth-attempt-completes",
-    why="guide A: three retries, one for maintenance and others for application faults",
+    why="the Cloud Run guide: three retries, one for maintenance and others for application faults",
     workload=COUNTER,
     injections=(Injection(fault=Maintenance(), at=AtMarker(event="step", nth=8), attempts=(0, 1, 2)),),
     expects=(
@@ -81,33 +81,33 @@ EVERY_RETRY_SPENT = Scenario(
         ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0),
         WithinRetries(attempts_max=4),
     ),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 RETRIES_EXHAUSTED = Scenario(
     name="a-fourth-interruption-ends-the-execution-as-failed-with-its-checkpoint-intact",
-    why="guide A: exposure is bounded by timeout x (retries + 1); a truncated final save must never replace the last good checkpoint",
+    why="the Cloud Run guide: exposure is bounded; a truncated final save must never replace the last good checkpoint",
     workload=COUNTER,
     injections=(Injection(fault=Maintenance(), at=AtMarker(event="step", nth=6), attempts=(0, 1, 2, 3)),),
     expects=(Completes(), ExitCodes(), IntactCheckpoints(), WithinRetries(attempts_max=4)),
     within_budget=False,
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 NO_RETRIES = Scenario(
     name="without-retries-a-single-interruption-is-a-clean-failure",
-    why="guide A: retries 3, never 0",
+    why="the Cloud Run guide: retries 3, never 0",
     workload=COUNTER,
     platform=Platform(max_retries=0),
     injections=(Injection(fault=Maintenance(), at=AtStep(step=12)),),
     expects=(Completes(), ExitCodes(), GraceConduct(), IntactCheckpoints(), WithinRetries(attempts_max=1)),
     within_budget=False,
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 TIMEOUT_REACHED = Scenario(
     name="the-timeout-counts-per-attempt-so-a-job-longer-than-it-completes",
-    why="guide A: the timeout is per attempt; exposure is timeout x (retries + 1)",
+    why="the Cloud Run guide: the timeout is per attempt; exposure is timeout x (retries + 1)",
     workload=COUNTER,
     platform=Platform(timeout_s=0.7, max_retries=10),
     injections=(Injection(fault=ExpireTimeout(), at=AtStep(step=9)),),
@@ -117,31 +117,31 @@ TIMEOUT_REACHED = Scenario(
         ResumesFromNewestDurable(lost_steps_max=5, lost_steps_after_sigterm_max=0),
         WithinRetries(attempts_max=11),
     ),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 CANCELLED = Scenario(
     name="a-cancelled-execution-saves-and-is-not-tried-again",
-    why="training-stack 4.12: cancel has no retry; SIGTERM and grace are unverified for jobs",
+    why="Cloud Run: cancel has no retry; SIGTERM and grace are unverified for jobs",
     workload=COUNTER,
     injections=(Injection(fault=CancelExecution(), at=AtStep(step=12)),),
     expects=(Completes(), ExitCodes(), GraceConduct(), IntactCheckpoints(), WithinRetries(attempts_max=1)),
     within_budget=False,
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 CPU_MAINTENANCE = Scenario(
     name="a-cpu-task-lives-through-migration-in-the-same-attempt",
-    why="training-stack T10: CPU tasks are migrated with SIGTSTP before and SIGCONT after, the process lives",
+    why="finding 10: CPU tasks are migrated with SIGTSTP before and SIGCONT after, the process lives",
     workload=COUNTER,
     injections=(Injection(fault=Maintenance(profile="cloudrun-job-cpu-maintenance"), at=AtStep(step=12)),),
     expects=(Completes(), WithinRetries(attempts_max=1), SavesAtCadence(every=5)),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 NO_CHECKPOINT_YET = Scenario(
     name="a-job-killed-before-its-first-save-starts-from-scratch-and-says-so",
-    why="guide A: a missing checkpoint is said, and training starts from scratch",
+    why="the Cloud Run guide: a missing checkpoint is said, and training starts from scratch",
     workload=COUNTER,
     injections=(Injection(fault=Kill(), at=AtStep(step=3)),),
     expects=(
@@ -151,12 +151,12 @@ NO_CHECKPOINT_YET = Scenario(
         WithinRetries(attempts_max=2),
         LogOrder(patterns=(r"(?i)scratch", r"^Container terminated on signal 9", r"(?i)scratch")),
     ),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 UNREADABLE_CHECKPOINT = Scenario(
     name="an-unreadable-checkpoint-is-said-and-training-starts-from-scratch",
-    why="guide A: an unreadable checkpoint is said, and training starts from scratch; case 14: a 0-byte checkpoint",
+    why="the Cloud Run guide: an unreadable checkpoint is said, and training starts from scratch; case 14: a 0-byte checkpoint",
     workload=COUNTER,
     injections=(
         Injection(fault=Kill(), at=AtStep(step=12), name="kill"),
@@ -169,29 +169,29 @@ UNREADABLE_CHECKPOINT = Scenario(
         WithinRetries(attempts_max=2),
         LogOrder(patterns=(r"^Container terminated on signal 9", r"(?i)scratch")),
     ),
-    tags=("guide-a", "case-14"),
+    tags=("cloud-run-guide", "case-14"),
 )
 
 FINAL_SAVE_CUT = Scenario(
     name="a-final-save-cut-by-sigkill-leaves-the-last-good-checkpoint",
-    why="guide A: a truncated final save must never replace the last good checkpoint; case 17: grace overrun in a save",
+    why="the Cloud Run guide: a truncated final save must never replace the last good checkpoint; case 17: grace overrun in a save",
     workload=COUNTER,
     injections=(
         Injection(fault=Maintenance(), at=AtStep(step=12)),
         Injection(fault=Kill(), at=AtMarker(event="save.commit", nth=3)),
     ),
     expects=(Completes(), IntactCheckpoints(), ResumesFromNewestDurable(lost_steps_max=5), BitExactResume(), WithinRetries(attempts_max=2)),
-    tags=("guide-a", "case-17"),
+    tags=("cloud-run-guide", "case-17"),
 )
 
 TASKS_APART = Scenario(
     name="each-task-keeps-its-own-checkpoint-file-and-one-death-disturbs-no-other",
-    why="guide A: the file carries the job's name and the task's index",
+    why="the Cloud Run guide: the file carries the job's name and the task's index",
     workload=COUNTER,
     platform=Platform(tasks=3, parallelism=2),
     injections=(Injection(fault=Kill(), at=AtStep(step=12), victim=Victim(task=1)),),
     expects=(Completes(), IntactCheckpoints(), ResumesFromNewestDurable(lost_steps_max=5), BitExactResume(), WithinRetries(attempts_max=2)),
-    tags=("guide-a",),
+    tags=("cloud-run-guide",),
 )
 
 SCENARIOS = (

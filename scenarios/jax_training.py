@@ -32,7 +32,7 @@ FALLS_BACK = (
 SCENARIOS = (
     Scenario(
         name="jax-maintenance-on-one-process-really-saves",
-        why="training-stack T6, case 33: without a distributed client Orbax's preemption save never fires",
+        why="finding 6, case 33: without a distributed client Orbax's preemption save never fires",
         workload=JAX_GPU,
         injections=(Injection(fault=Maintenance(), at=AtStep(step=8)),),
         expects=(
@@ -50,7 +50,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="jax-sigkill-during-an-asynchronous-save-falls-back-to-the-committed-step",
-        why="training-stack T5, case 16: latest_step names what is not committed yet",
+        why="finding 5, case 16: latest_step names what is not committed yet",
         workload=JAX_GPU,
         injections=(Injection(fault=Kill(), at=AtMarker(event="save.begin", nth=2)),),
         expects=recovers(attempts_max=2, quiet_s=60.0),
@@ -59,7 +59,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="jax-a-flipped-byte-that-orbax-restores-silently-is-noticed-by-the-job",
-        why="training-stack T4: a byte flip in an Orbax data file restores with no error and wrong values",
+        why="finding 4: a byte flip in an Orbax data file restores with no error and wrong values",
         workload=JAX_GPU,
         injections=(
             Injection(fault=Kill(), at=AtStep(step=13), name="kill"),
@@ -71,7 +71,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="jax-a-rename-torn-by-a-mounted-bucket-is-not-restored",
-        why="case 3, kill-points F6: Orbax takes a mount for a local path and renames; the torn step was chosen and the good one deleted",
+        why="case 3: Orbax takes a mount for a local path and renames; the torn step was chosen and the good one deleted",
         workload=JAX_GPU,
         injections=(
             Injection(fault=Kill(), at=AtStep(step=13), name="kill"),
@@ -83,7 +83,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="jax-an-empty-step-directory-that-orbax-calls-the-latest-is-not-restored",
-        why="training-stack T4: an empty directory became latest_step",
+        why="finding 4: an empty directory became latest_step",
         workload=JAX_GPU,
         injections=(
             Injection(fault=Kill(), at=AtStep(step=13), name="kill"),
@@ -104,7 +104,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="jax-two-processes-save-one-step-at-sigterm-and-resume-bit-exactly",
-        why="training-stack T6: with jax.distributed SIGTERM is swallowed by its notifier and becomes a sync point",
+        why="finding 6: with jax.distributed SIGTERM is swallowed by its notifier and becomes a sync point",
         workload=JAX_GPU_RANKS,
         injections=(Injection(fault=Maintenance(), at=AtStep(step=8)),),
         expects=(*recovers(attempts_max=2, quiet_s=60.0), RanksAgree(), GraceConduct(margin_s_min=0.5)),
@@ -113,7 +113,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="jax-the-death-of-one-of-two-processes-is-a-bounded-failure-and-resumes-bit-exactly",
-        why="training-stack T7: survivors abort after the heartbeat, or hang",
+        why="finding 7: survivors abort after the heartbeat, or hang",
         workload=JAX_GPU_RANKS,
         injections=(Injection(fault=Kill(), at=AtStep(step=8), victim=Victim(rank=1)),),
         expects=(*recovers(attempts_max=2, quiet_s=60.0), RanksAgree()),

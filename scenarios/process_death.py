@@ -139,7 +139,11 @@ def _terminated(name: str, why: str, at: AtMarker | AtStep | OnLog | AfterSecond
 
 
 NOTICE = (
-    _terminated("sigterm-between-saves-saves-the-step-it-interrupted", "guide A: on SIGTERM the job saves and exits 143", AtStep(step=13)),
+    _terminated(
+        "sigterm-between-saves-saves-the-step-it-interrupted",
+        "the Cloud Run guide: on SIGTERM the job saves and exits 143",
+        AtStep(step=13),
+    ),
     _terminated(
         "sigterm-during-a-save-finishes-one-save-and-leaves",
         "a second save must not begin in the grace",

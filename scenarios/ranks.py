@@ -12,14 +12,14 @@ GANG_RECOVERS = (*recovers(attempts_max=2), RanksAgree())
 SCENARIOS = (
     Scenario(
         name="the-death-of-one-rank-ends-the-gang-and-all-ranks-resume-together",
-        why="training-stack T7: survivors must not wait for a dead rank for ever",
+        why="finding 7: survivors must not wait for a dead rank for ever",
         workload=LINEAR_RANKS,
         injections=(Injection(fault=Kill(), at=AtStep(step=13), victim=Victim(rank=1)),),
         expects=GANG_RECOVERS,
     ),
     Scenario(
         name="the-death-of-the-coordinator-ends-the-gang-and-all-ranks-resume-together",
-        why="training-stack T7: the coordinator is a rank like any other to the platform, and not to the others",
+        why="finding 7: the coordinator is a rank like any other to the platform, and not to the others",
         workload=LINEAR_RANKS,
         injections=(Injection(fault=Kill(), at=AtStep(step=13), victim=Victim(rank="coordinator")),),
         expects=GANG_RECOVERS,
@@ -33,7 +33,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="sigterm-to-a-gang-is-one-save-of-one-step-by-all-ranks",
-        why="guide A on several processes: all leave at the same step",
+        why="the Cloud Run guide on several processes: all leave at the same step",
         workload=LINEAR_RANKS,
         injections=(Injection(fault=Terminate(), at=AtStep(step=13)),),
         expects=(*GANG_RECOVERS, GraceConduct(margin_s_min=3.0)),

@@ -110,7 +110,7 @@ def _unstartable(name: str, why: str, fault: Fault) -> Scenario:
 WORKERS = (
     Scenario(
         name="ray-a-killed-train-worker-is-restarted-from-the-last-committed-report",
-        why="training-stack T2: report returning is not commit; FailureConfig restarts the worker group inside the attempt",
+        why="finding 2: report returning is not commit; FailureConfig restarts the worker group inside the attempt",
         workload=JAX_TPU,
         injections=(Injection(fault=KillRayProcess(component="worker"), at=AtStep(step=8), victim=Victim(rank=1)),),
         expects=(*_resumes(attempts_max=1), SavesAtCadence(every=EVERY)),
@@ -119,7 +119,7 @@ WORKERS = (
     ),
     _slow(
         "ray-two-worker-groups-that-die-in-one-attempt-cost-no-retry-and-no-bit",
-        "guide B with FailureConfig: the second resume is where a data order goes wrong that the first one got right",
+        "the GKE guide with FailureConfig: the second resume is where a data order goes wrong that the first one got right",
         Injection(fault=KillRayProcess(component="worker"), at=AtStep(step=5), victim=Victim(rank="coordinator")),
         Injection(fault=KillRayProcess(component="worker"), at=AtStep(step=10), victim=Victim(rank=1)),
         expects=(*_resumes(attempts_max=1), *EXACTLY, SavesAtCadence(every=EVERY)),
@@ -136,7 +136,7 @@ WORKERS = (
 DRIVERS = (
     Scenario(
         name="ray-sigterm-to-the-driver-is-retried-under-the-same-run-name",
-        why="training-stack T13, case 41: without a fixed run name a retry starts from scratch",
+        why="finding 13, case 41: without a fixed run name a retry starts from scratch",
         workload=JAX_TPU,
         injections=(Injection(fault=Terminate(), at=AtStep(step=8)),),
         expects=(*_resumes(attempts_max=2), ExitCodes(after_sigterm=(143,)), MakesProgress()),
@@ -145,7 +145,7 @@ DRIVERS = (
     ),
     _slow(
         "ray-sigterm-ends-the-driver-and-its-cluster-within-the-grace",
-        "training-stack 4.1: Ray's driver handles SIGINT only, so the job must stop its workers and its cluster by itself",
+        "ray 2.60.0: Ray's driver handles SIGINT only, so the job must stop its workers and its cluster by itself",
         Injection(fault=Terminate(), at=AtStep(step=8)),
         expects=(*_resumes(attempts_max=2), *EXACTLY, ExitCodes(after_sigterm=(143,)), GraceConduct(saves=False)),
     ),
@@ -183,7 +183,7 @@ NODES = (
     ),
     _slow(
         "ray-a-drained-node-is-left-with-a-save-and-charged-to-no-failure",
-        "training-stack 4.1: get_preemption_info tells the ranks, they save, and a preemption does not use up FailureConfig",
+        "ray 2.60.0: get_preemption_info tells the ranks, they save, and a preemption does not use up FailureConfig",
         Injection(fault=DrainRayNode(deadline_s=2.0), at=AtStep(step=DRAINED_STEP)),
         expects=_resumes(attempts_max=1, lost_steps_max=DRAINED_STEP),
         workload=DRAINED,
@@ -193,31 +193,31 @@ NODES = (
 STORAGE = (
     _slow(
         "ray-an-attempt-killed-between-a-report-and-its-commit-resumes-from-the-report-before",
-        "training-stack T2: a report that returned and was not committed leaves an orphan, which nobody may resume from",
+        "finding 2: a report that returned and was not committed leaves an orphan, which nobody may resume from",
         Injection(fault=Kill(), at=AtStep(step=8)),
         expects=(*_resumes(attempts_max=2), MakesProgress()),
         workload=LATE_COMMITS,
     ),
     _slow(
         "ray-an-orphan-directory-of-a-cut-report-is-never-resumed-from",
-        "training-stack T2: what the snapshot does not name is no checkpoint, however new it is",
+        "finding 2: what the snapshot does not name is no checkpoint, however new it is",
         *_hurt_at_rest(AddStaleTemporary()),
         expects=(*_resumes(attempts_max=2), *EXACTLY),
     ),
     _slow(
         "ray-a-flipped-byte-in-a-checkpoint-is-noticed-and-the-older-one-is-used",
-        "training-stack T4: Ray hands over what lies there; only the job can tell that it is not what was saved",
+        "finding 4: Ray hands over what lies there; only the job can tell that it is not what was saved",
         *_hurt_at_rest(FlipByte()),
         expects=(*_resumes(attempts_max=2), *EXACTLY),
     ),
     _unstartable(
         "ray-a-truncated-snapshot-ends-the-run-in-bounded-time-and-says-so",
-        "training-stack T3: one file, written in place, without which Ray starts nothing; no retry mends it",
+        "finding 3: one file, written in place, without which Ray starts nothing; no retry mends it",
         TruncateFile(path_class="snapshot"),
     ),
     _unstartable(
         "ray-a-lost-checkpoint-that-the-snapshot-names-ends-the-run-in-bounded-time",
-        "training-stack T3: one directory that is gone, and Ray refuses the run, an older checkpoint notwithstanding",
+        "finding 3: one directory that is gone, and Ray refuses the run, an older checkpoint notwithstanding",
         DeletePath(path_class="step"),
     ),
 )

@@ -49,7 +49,7 @@ SCENARIOS = (
     ),
     _damaged(
         "a-flipped-byte-is-noticed-and-the-older-checkpoint-is-used",
-        "training-stack T4: atomicity is not integrity; case 6: the damaged step is saved over afterwards",
+        "finding 4: atomicity is not integrity; case 6: the damaged step is saved over afterwards",
         FlipByte(),
         ("case-6",),
     ),
@@ -72,12 +72,10 @@ SCENARIOS = (
         DeletePath(path_class="metadata"),
         ("case-2",),
     ),
-    _damaged(
-        "a-deleted-step-directory-falls-back-to-the-older-one", "training-stack T3, on plain directories", DeletePath(path_class="step")
-    ),
+    _damaged("a-deleted-step-directory-falls-back-to-the-older-one", "finding 3, on plain directories", DeletePath(path_class="step")),
     _damaged(
         "an-empty-step-directory-is-never-the-latest",
-        "training-stack T4: an empty directory became the latest step",
+        "finding 4: an empty directory became the latest step",
         AddEmptyStep(),
         ("case-12",),
     ),

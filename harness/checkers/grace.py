@@ -1,6 +1,6 @@
 """What the job does with its notice: signal, seen, saved, durable, gone, and how much of the grace was left.
 
-A row of the budget for each SIGTERM (training-stack 3.3): notice to seen, seen to save, save to durable, durable to exit, margin.
+A row of the budget for each SIGTERM: notice to seen, seen to save, save to durable, durable to exit, margin.
 """
 
 from collections.abc import Sequence

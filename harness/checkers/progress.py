@@ -1,7 +1,7 @@
 """Attempts lead on: no series of them ends without a higher durable step, and no step kills the job again and again.
 
 The rule is that of NVIDIA's resiliency extension: consecutive restarts whose newest step rises by less than a minimum are cycles without
-progress. Source: nvidia-resiliency-ext, ``--ft-...`` progress tracking (3 cycles, 1 step); cited in the facts as NVRx.
+progress. Source: nvidia-resiliency-ext, ``--ft-...`` progress tracking (3 cycles, 1 step).
 An attempt that an injection ended before a save was due owed no progress: it is no cycle, and breaks no series either.
 """
 

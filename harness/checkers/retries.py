@@ -1,6 +1,6 @@
 """Attempts stay within their number, and each death that used one up is explained.
 
-The platform charges every non-zero exit to the same budget, preemptions too (guide A: "this uses one retry on purpose"): what is charged
+The platform charges every non-zero exit to the same budget, preemptions too (the Cloud Run guide spends one on purpose): what is charged
 for an injected death is counted apart from what the job broke by itself.
 """
 

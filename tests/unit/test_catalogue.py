@@ -1,5 +1,6 @@
 """The catalogue is complete: every fault, trigger and promise, every sentence of the guide, every public report that a machine alone can rebuild."""
 
+import re
 from typing import get_args
 
 import pytest
@@ -7,9 +8,8 @@ import pytest
 from harness.scenario import Expectation, Fault, Scenario, Trigger, decode, encode, kind_of
 from harness.scenario.faults import KillRayProcess
 from scenarios import CATALOGUE, FAMILIES
-
-LOCAL_CASES = (1, 2, 3, 5, 6, 9, 12, 13, 14, 16, 17, 19, 23, 25, 26, 31, 33, 34, 36, 41, 42, 62, 64, 69)
-"""Rows of the table of public reports that are marked as caught on a local machine."""
+from scenarios.cases import CASES, FINDINGS
+from workloads.broken import BROKEN
 
 
 def test_no_two_scenarios_share_a_name() -> None:
@@ -43,9 +43,23 @@ def test_every_promise_is_in_the_catalogue(kind: type[Expectation]) -> None:
     assert any(isinstance(expectation, kind) for scenario in CATALOGUE.values() for expectation in scenario.expects)
 
 
-@pytest.mark.parametrize("case", LOCAL_CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_every_local_case_is_in_the_catalogue(case: int) -> None:
     assert any(f"case-{case}" in scenario.tags for scenario in CATALOGUE.values())
+
+
+def test_every_case_that_is_named_is_known() -> None:
+    tagged = {int(tag.removeprefix("case-")) for scenario in CATALOGUE.values() for tag in scenario.tags if tag.startswith("case-")}
+    told = {int(number) for scenario in CATALOGUE.values() for number in re.findall(r"\bcases? (\d+)", scenario.why)}
+    wrong = {number for job in BROKEN.values() for number in job.cases}
+
+    assert tagged | told | wrong <= set(CASES)
+
+
+def test_every_finding_that_is_named_is_known() -> None:
+    told = {int(number) for scenario in CATALOGUE.values() for number in re.findall(r"\bfinding (\d+)", scenario.why)}
+
+    assert told <= set(FINDINGS)
 
 
 def test_faults_within_the_budget_leave_an_attempt_to_recover() -> None:
