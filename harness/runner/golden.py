@@ -7,14 +7,14 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import msgspec
 
 from harness.checkers import judge
 from harness.errors import InvalidDocumentError
-from harness.history import Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
+from harness.history import SCHEMA_VERSION, Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
+from harness.runner.binding import inherited
 from harness.scenario import Expectation, Platform, Scenario, Workload, encode
 from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult, WithinRetries
 from harness.store import RunDirectory, RunStore
@@ -25,10 +25,21 @@ CODE_SUFFIXES = frozenset({".py", ".toml", ".json", ".yaml", ".yml", ".cfg", ".i
 """Files that count as a workload's code where it does not say its sources."""
 SOURCE_FILES_MAX = 5000
 """More files than that are no workload: someone named a home directory."""
+ENTRIES_MAX = 50_000
+"""Looked at in one tree before it is given up, code or not: half a second."""
 FOREIGN_FOLDERS = frozenset({"__pycache__", "runs", "node_modules"})
 """What is made or installed beside a workload's own files."""
-KEYED_PACKAGES = ("jax", "jaxlib", "optax", "orbax-checkpoint", "ray", "numpy")
-"""Versions that change a trajectory without a change of the workload's own files."""
+UNKEYED_VARIABLES = frozenset(
+    {
+        *("PWD", "OLDPWD", "SHLVL", "_"),  # of the caller's shell: a job has a directory of its own
+        *("TERM", "COLUMNS", "LINES", "WINDOWID"),  # of the caller's window: a job has none
+        *("SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "XDG_SESSION_ID"),  # another login is no other machine
+        *("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "MAKE_TERMOUT", "MAKE_TERMERR"),  # `make chaos` and `harness run` make the same run
+        "TMPDIR",  # each attempt gets its own
+    }
+)
+UNKEYED_PREFIX = "PYTEST_"
+"""Says which test runs and which worker runs it; ``UNKEYED_VARIABLES`` likewise say nothing that a trajectory hangs on."""
 
 PlayGolden = Callable[[Scenario, RunDirectory, str], None]
 
@@ -67,10 +78,12 @@ def golden_scenario(scenario: Scenario) -> Scenario:
 
 
 def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str:
-    """What the uninterrupted run depends on: workload, platform, code, seed, interpreter, packages."""
+    """What the uninterrupted run depends on: workload, platform, code, seed, environment, interpreter, packages, form of histories."""
     sha = hashlib.sha256()
     sha.update(encode(msgspec.structs.replace(scenario, deadline_s=1.0)))
-    sha.update(f"{seed} {target} {sys.version} {sys.executable} {_versions()}".encode())
+    sha.update(f"{SCHEMA_VERSION} {seed} {target} {sys.version} {sys.executable}".encode())
+    for part in (*_environment(), *_packages()):
+        sha.update(os.fsencode(part) + b"\0")
     for path in _source_files(scenario.workload, root):
         sha.update(str(path.relative_to(root) if path.is_relative_to(root) else path).encode())
         sha.update(_content_of(path))
@@ -130,26 +143,34 @@ def _source_files(workload: Workload, root: Path) -> list[Path]:
         tree = directory / source
         if not tree.exists():
             raise _refused(workload, f"{source!r} is not in {directory}", "correct it: an uninterrupted run is kept by its content")
-        files.update([tree] if tree.is_file() else _files_below(tree))
+        files.update([tree] if tree.is_file() else _files_below(tree, workload))
     if not workload.sources:
-        files.update(path for path in _files_below(directory) if path.suffix in CODE_SUFFIXES)
+        files.update(path for path in _files_below(directory, workload) if path.suffix in CODE_SUFFIXES)
     if len(files) > SOURCE_FILES_MAX:
-        count = f"more than {SOURCE_FILES_MAX} files"
-        raise _refused(workload, f"{count} of code are in {directory}", "name in `sources` those that the job depends on")
+        raise _refused(workload, f"more than {SOURCE_FILES_MAX} files of code are in {directory}", NAME_SOURCES)
     return sorted(files)
 
 
-def _files_below(tree: Path) -> Iterator[Path]:
-    """Files of a tree, but for hidden ones, runs and what is made or installed there; one more than may be, no further."""
-    found = 0
+NAME_SOURCES = "name in `sources` those that the job depends on"
+
+
+def _files_below(tree: Path, workload: Workload) -> Iterator[Path]:
+    """Files of a tree, but for hidden ones, runs and what is made or installed there.
+
+    What we cannot list the job cannot read either: it runs as the same user.
+
+    Raises:
+        InvalidDocumentError: When there is no end of them.
+    """
+    looked_at = 0
     for folder, folders, names in os.walk(tree):
+        looked_at += len(folders) + len(names)
+        if looked_at > ENTRIES_MAX:
+            raise _refused(workload, f"more than {ENTRIES_MAX} files and folders are in {tree}", NAME_SOURCES)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in FOREIGN_FOLDERS)
         for path in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
-            if path.is_file():
+            if os.path.isfile(path):  # noqa: PTH113  no error for one that we may not even look at
                 yield path
-                found += path.suffix in CODE_SUFFIXES
-        if found > SOURCE_FILES_MAX:
-            return
 
 
 def _refused(workload: Workload, problem: str, advice: str) -> InvalidDocumentError:
@@ -166,11 +187,22 @@ def _content_of(path: Path) -> bytes:
         ) from error
 
 
-def _versions() -> str:
+def _environment() -> list[str]:
+    """The caller's variables that a job inherits and that may change what it computes: ``XLA_FLAGS`` and many more, so all but a few."""
+    variables = inherited(os.environ).items()
+    return sorted(f"{name}={value}" for name, value in variables if name not in UNKEYED_VARIABLES and not name.startswith(UNKEYED_PREFIX))
+
+
+def _packages() -> list[str]:
+    """What is installed, by the names of its metadata: ``jax-0.10.2.dist-info``.
+
+    Reading the metadata of a hundred packages takes a tenth of a second, three hundred times as long.
+    """
     found: list[str] = []
-    for package in KEYED_PACKAGES:
+    for folder in sys.path:
         try:
-            found.append(f"{package}={version(package)}")
-        except PackageNotFoundError:
-            continue
-    return " ".join(found)
+            names = sorted(os.listdir(folder or "."))
+        except OSError:
+            continue  # an archive, or not there
+        found += [name for name in names if name.endswith((".dist-info", ".egg-info"))]
+    return found

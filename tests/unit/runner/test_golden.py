@@ -1,11 +1,14 @@
 """Two uninterrupted runs are compared by what says something of their state."""
 
+import hashlib
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 
 from harness.clock import ManualClock
+from harness.errors import InvalidDocumentError
 from harness.history import (
     SCHEMA_VERSION,
     AttemptExited,
@@ -22,7 +25,8 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
-from harness.runner.golden import establish
+from harness.runner import golden
+from harness.runner.golden import establish, golden_key
 from harness.scenario import Scenario, Workload
 from harness.scenario.expectations import BitExactResume
 from harness.store import RunDirectory, RunStore
@@ -115,3 +119,69 @@ def test_a_run_that_failed_and_was_tried_again_is_no_uninterrupted_one(compare):
 
     assert not known.equal
     assert "itself is invalid" in known.detail
+
+
+@pytest.fixture
+def key(tmp_path: Path):
+    (tmp_path / "train.py").write_text("train()\n")
+    return lambda workload=SILENT: golden_key(msgspec.structs.replace(SCENARIO, workload=workload), root=tmp_path, seed=0, target="local")
+
+
+@pytest.mark.parametrize("name", ["XLA_FLAGS", "PYTHONHASHSEED", "OMP_NUM_THREADS", "A_FLAG_OF_ITS_OWN"])
+def test_a_variable_that_the_job_inherits_makes_another_run(key, monkeypatch, name: str):
+    monkeypatch.delenv(name, raising=False)
+    without = key()
+
+    monkeypatch.setenv(name, "1")
+
+    assert key() != without
+
+
+@pytest.mark.parametrize("name", ["PWD", "TERM", "TMPDIR", "PYTEST_CURRENT_TEST", "HARNESS_EVENTS", "MAKELEVEL"])
+def test_a_variable_of_the_caller_alone_makes_no_other_run(key, monkeypatch, name: str):
+    before = key()
+
+    monkeypatch.setenv(name, "something else")
+
+    assert key() == before
+
+
+def test_any_package_installed_makes_another_run(key, monkeypatch, tmp_path: Path):
+    packages = tmp_path / ".packages"
+    packages.mkdir()
+    monkeypatch.syspath_prepend(packages)
+    before = key()
+    (packages / "some_optimizer-1.0.dist-info").mkdir()
+    first = key()
+    (packages / "some_optimizer-1.0.dist-info").rename(packages / "some_optimizer-1.1.dist-info")
+
+    assert len({before, first, key()}) == 3
+
+
+def test_another_form_of_history_makes_another_run(key, monkeypatch):
+    before = key()
+
+    monkeypatch.setattr(golden, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+
+    assert key() != before
+
+
+@pytest.mark.parametrize("sources", [(), ("data",)])
+def test_a_tree_without_end_is_given_up_and_sources_are_asked_for(key, monkeypatch, tmp_path: Path, sources: tuple[str, ...]):
+    (tmp_path / "data").mkdir()
+    for number in range(30):
+        (tmp_path / "data" / f"{number}.bin").touch()
+    monkeypatch.setattr(golden, "ENTRIES_MAX", 20)
+
+    with pytest.raises(InvalidDocumentError, match=r"more than 20 files and folders are in .* name in `sources`"):
+        key(msgspec.structs.replace(SILENT, sources=sources))
+
+
+def test_a_source_that_cannot_be_read_is_said(key, monkeypatch):
+    def refuse(_file: object, _digest: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(hashlib, "file_digest", refuse)
+
+    with pytest.raises(InvalidDocumentError, match=r"train\.py: Permission denied; make it readable"):
+        key()
