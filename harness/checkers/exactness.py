@@ -68,6 +68,7 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
             ruling.broken.append(f"{pair}: {part} is {mine[part]}, and {pair.golden[part]} in the uninterrupted run")
     if different > 1:
         ruling.facts.append(f"{different} of {compared} compared states differ")
+    ruling.doubts += _failed_inspections(evidence)
     ruling.doubt_lost(evidence.lost("events"))
     ruling.measures = {
         "states_compared": float(compared),
@@ -82,9 +83,19 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
 def _nothing(compared: int, evidence: Evidence) -> str:
     if compared:
         return f"{compared} states equal those of the uninterrupted run, none of them after a resume: nothing was proved of resuming"
-    failed = next((event for event in evidence.of_type(Inspected) if event.step < 0), None)
-    why = f"; the inspection failed: {failed.detail}" if failed is not None else ""
-    return f"no state has a fingerprint in both runs{why}"
+    return "no state has a fingerprint in both runs"
+
+
+def _failed_inspections(evidence: Evidence) -> list[str]:
+    """What a task has left at its end, where nobody could look into it; before its first save there may be nothing to look into."""
+    last: dict[int, Inspected] = {}
+    for event in sorted(evidence.of_type(Inspected), key=lambda event: event.attempt):
+        last[event.task] = event
+    return [
+        f"the inspection of what attempt {event.attempt} of task {event.task}, the last one, left failed: {event.detail}"
+        for event in last.values()
+        if event.step < 0
+    ]
 
 
 def _pairs(lineage: Lineage, golden: Lineage) -> Iterator[_Pair]:

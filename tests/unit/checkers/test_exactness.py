@@ -106,6 +106,20 @@ def test_a_silent_job_is_judged_by_its_inspection():
     assert (failed.outcome, "no such file" in failed.reason) == (Outcome.UNKNOWN, True)
 
 
+def test_a_last_inspection_that_failed_leaves_it_open_and_an_earlier_one_does_not():
+    golden = uninterrupted().here(Inspected, step=20, digests={"w": "1"})
+
+    def told(*steps: int) -> Run:
+        run = resumed()
+        for attempt, step in enumerate(steps):
+            run.on(attempt).here(Inspected, step=step, digests={"w": "1"} if step >= 0 else {}, detail="no such file")
+        return run
+
+    assert judge(told(-1, 20), golden=golden).outcome is Outcome.VALID
+    failed = judge(told(5, -1), golden=golden)
+    assert (failed.outcome, "no such file" in failed.reason) == (Outcome.UNKNOWN, True)
+
+
 def test_lost_events_leave_it_open():
     assert judge(resumed().add(ObservationLost, what="events", count=1, detail="x")).outcome is Outcome.UNKNOWN
 
