@@ -110,7 +110,9 @@ def budgets_of(notices: tuple[Notice, ...]) -> tuple[BudgetRow, ...]:
 
 
 def _budget(notice: Notice) -> BudgetRow:
-    used = min(max((notice.exit_s - notice.sent_s) / notice.grace_s, 0.0), 1.0) if notice.exit_s is not None else 1.0
+    used = 1.0
+    if notice.exit_s is not None and notice.grace_s > 0:
+        used = min(max((notice.exit_s - notice.sent_s) / notice.grace_s, 0.0), 1.0)
     return BudgetRow(notice=notice, legs=tuple(_legs(notice)), used=used, left=1.0 - used)
 
 

@@ -80,7 +80,8 @@ def _label(t_s: float, step_s: float, *, is_signed: bool) -> str:
         return "0"
     if step_s >= 60:
         hours, minutes = divmod(round(length / 60), 60)
-        return f"{sign}{hours} h {minutes:02d} min" if hours else f"{sign}{minutes} min"
+        told = [f"{hours} h"] if hours else []
+        return sign + " ".join([*told, f"{minutes} min"] if minutes else told)
     if is_signed and step_s < 0.1:
         return f"{sign}{length * 1000:.{max(0, -math.floor(math.log10(step_s * 1000) + 1e-9))}f} ms"
     return f"{sign}{length:.{max(0, -math.floor(math.log10(step_s) + 1e-9))}f} s"
