@@ -75,12 +75,12 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
         "states_compared_after_resume": float(after_resume),
         "states_different": float(different),
     }
-    nothing = "" if after_resume else _nothing(compared, evidence)
+    nothing = "" if after_resume else _nothing(compared)
     kept = f"{compared} states equal those of the uninterrupted run, {after_resume} of them after a resume"
     return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
-def _nothing(compared: int, evidence: Evidence) -> str:
+def _nothing(compared: int) -> str:
     if compared:
         return f"{compared} states equal those of the uninterrupted run, none of them after a resume: nothing was proved of resuming"
     return "no state has a fingerprint in both runs"
