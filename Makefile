@@ -30,7 +30,7 @@ chaos-all: $(STAMP) ## The same with the slow scenarios
 	@$(BIN)/harness run --all --slow --jobs $(JOBS) --seed $(SEED)
 
 test: $(STAMP) ## The project's own tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(JOBS)
 
 detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix
 	@$(BIN)/python -m pytest -q --no-header -n $(JOBS) -p no:cacheprovider tests/detection
