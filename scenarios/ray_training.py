@@ -51,6 +51,9 @@ def _variant(*, steps: int = JAX_TPU.steps, save_every: int = EVERY, **environme
 LONG_STEPS = _variant(steps=20, save_every=10, STEP_SECONDS="1")
 """Ray gives up a dead head after five seconds and then ends its controller: not while that writes its snapshot, so the next save is far."""
 
+PACED = _variant(STEP_SECONDS="0.4")
+"""Three seconds of training are left after step 4: the driver must stop it, it does not just end."""
+
 LATE_COMMITS = _variant(STEP_SECONDS="0.5", RAY_TRAIN_HEALTH_CHECK_INTERVAL_S="5")
 """The controller commits the report of step 3 when it lets that of step 6 in, and that one five seconds later: long after step 8."""
 
@@ -137,8 +140,8 @@ DRIVERS = (
     Scenario(
         name="ray-sigterm-to-the-driver-is-retried-under-the-same-run-name",
         why="finding 13, case 41: without a fixed run name a retry starts from scratch",
-        workload=JAX_TPU,
-        injections=(Injection(fault=Terminate(), at=AtStep(step=8)),),
+        workload=PACED,
+        injections=(Injection(fault=Terminate(), at=AtStep(step=4)),),
         expects=(*_resumes(attempts_max=2), ExitCodes(after_sigterm=(143,)), MakesProgress()),
         deadline_s=DEADLINE_S,
         tags=("ray", "case-41"),
@@ -146,8 +149,9 @@ DRIVERS = (
     _slow(
         "ray-sigterm-ends-the-driver-and-its-cluster-within-the-grace",
         "ray 2.60.0: Ray's driver handles SIGINT only, so the job must stop its workers and its cluster by itself",
-        Injection(fault=Terminate(), at=AtStep(step=8)),
+        Injection(fault=Terminate(), at=AtStep(step=4)),
         expects=(*_resumes(attempts_max=2), *EXACTLY, ExitCodes(after_sigterm=(143,)), GraceConduct(saves=False)),
+        workload=PACED,
     ),
     _slow(
         "ray-a-retry-that-is-killed-while-its-cluster-starts-costs-a-retry-and-nothing-else",
