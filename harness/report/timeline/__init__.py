@@ -8,9 +8,10 @@ from harness.report.notices import notices_of
 from harness.report.record import Record
 from harness.report.strikes import Strike
 from harness.report.timeline.moments import Moment, moments_of
-from harness.report.timeline.picture import LEFT_PX, RIGHT_PX, STRIKES_MAX, WIDTH_PX, Picture, Scene, paint
+from harness.report.timeline.picture import STRIKES_MAX, Picture, Scene, paint
 from harness.report.timeline.progress import progress_of
 from harness.report.timeline.scale import Scale
+from harness.report.timeline.shapes import LEFT_PX, RIGHT_PX, WIDTH_PX
 from harness.report.timeline.tracks import tracks_of
 from harness.report.wording import count, duration, moment
 

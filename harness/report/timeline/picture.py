@@ -1,35 +1,24 @@
 """The picture of a run: faults on top, a lane for each life of each rank, how far each task came below, on one axis of time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.history import HangCalled
 from harness.report.notices import Notice
 from harness.report.strikes import Strike
 from harness.report.timeline import lanes
+from harness.report.timeline.faults import draw_faults, draw_guides
 from harness.report.timeline.lane import Lane
 from harness.report.timeline.progress import Progress
-from harness.report.timeline.rows import pack
-from harness.report.timeline.sampling import simplify
 from harness.report.timeline.scale import Scale, Tick
-from harness.report.timeline.shapes import Bar, Label, Mark, Path, Shape, bar, line, number, stair, text_width
+from harness.report.timeline.shapes import WIDTH_PX, Label, Shape, bar, text_width
+from harness.report.timeline.stairs import STAIR_PX, draw_stair
 from harness.report.timeline.symbols import arrange
 from harness.report.timeline.tracks import Track
-from harness.report.wording import count, duration, moment
+from harness.report.wording import duration
 
-WIDTH_PX, LEFT_PX, RIGHT_PX = 1120.0, 112.0, 92.0
-"""Of the whole, of the names on the left, of the ends of attempts on the right."""
-
-RESUMES_NAMED_MAX = 8
-"""Resumes of a task whose step is written beside the line."""
-
-TOP_PX, FAULT_ROW_PX, LANE_GAP_PX, RANK_GAP_PX, STAIR_PX, AXIS_PX = 8.0, 17.0, 10.0, 4.0, 128.0, 24.0
-
-END_LABEL_PX = 12.0
-"""Between two labels that stand one above the other."""
-
-Placement = Callable[[tuple[float, int]], tuple[float, float]]
-"""From seconds and a step to pixels."""
+LANE_GAP_PX, RANK_GAP_PX, AXIS_PX = 10.0, 4.0, 24.0
+"""Below an attempt or a plot, between ranks of an attempt, and for the labels of the axis."""
 
 STRIKES_MAX = 40
 """Faults of one picture; a scenario declares at most 16, each for some attempts."""
@@ -98,18 +87,18 @@ def paint(scene: Scene, scale: Scale, *, identity: str, title: str, description:
     """Lay a scene out."""
     shapes: list[Shape] = []
     strikes = [strike for strike in scene.strikes if scale.holds(strike.requested_s, strike.last_s)][:STRIKES_MAX]
-    fault_shapes, lanes_y = _faults(strikes, scale)
+    fault_shapes, lanes_y = draw_faults(strikes, scale)
     placed = list(_place(scene, scale, lanes_y))
     stairs_y = placed[-1].y + placed[-1].height + LANE_GAP_PX if placed else lanes_y
     axis_y = stairs_y + (STAIR_PX + LANE_GAP_PX) * len(scene.progress)
-    shapes += _guides(strikes, scale, axis_y)
+    shapes += draw_guides(strikes, scale, axis_y)
     shapes += fault_shapes
     for lane in placed:
         shapes += _names(lane)
         shapes += lanes.draw(lane, notice=_notice_of(lane.track, scene.notices), previous_end_s=_previous_end_s(lane.track, scene.tracks))
         shapes += _hangs(lane, scene.hangs)
     for index, progress in enumerate(scene.progress):
-        shapes += _stair(progress, scale, stairs_y + index * (STAIR_PX + LANE_GAP_PX), is_only=len(scene.progress) == 1)
+        shapes += draw_stair(progress, scale, stairs_y + index * (STAIR_PX + LANE_GAP_PX), is_only=len(scene.progress) == 1)
     return Picture(
         identity=identity,
         title=title,
@@ -142,53 +131,6 @@ def _place(scene: Scene, scale: Scale, y: float) -> Iterator[Lane]:
         lane = Lane(track=track, scale=scale, y=bottom_y + gap, end_s=scene.end_s, symbols=symbols, label_rows=rows)
         yield lane
         bottom_y, before = lane.y + lane.height, track.attempt
-
-
-def _faults(strikes: Sequence[Strike], scale: Scale) -> tuple[list[Shape], float]:
-    """The rows of faults, and where what is below them begins."""
-    if not strikes:
-        return [], TOP_PX
-    spans = [
-        (scale.x(strike.requested_s) - 5, max(scale.x(strike.last_s) + 8, scale.x(strike.requested_s) + 12 + text_width(strike.injection)))
-        for strike in strikes
-    ]
-    rows = pack(spans)
-    shapes: list[Shape] = [Label(kind="name", x=scale.left - 10, y=TOP_PX + 11, text="faults", anchor="end")]
-    for strike, row in zip(strikes, rows, strict=True):
-        shapes += _strike(strike, scale, TOP_PX + row * FAULT_ROW_PX + 7)
-    return shapes, TOP_PX + (max(rows) + 1) * FAULT_ROW_PX + 6
-
-
-def _strike(strike: Strike, scale: Scale, y: float) -> Iterator[Shape]:
-    requested, last = scale.x(strike.requested_s), scale.x(strike.last_s)
-    if strike.observed_s is not None:
-        observed = scale.x(strike.observed_s)
-        title = f"{strike.injection} observed {duration(strike.observed_s - strike.requested_s)} after the request"
-        if strike.stands and strike.healed_s is not None and strike.healed_s > strike.observed_s:
-            yield bar(
-                "standing", observed, last, y=y - 1.5, height=3, title=f"{strike.injection} until healed at {moment(strike.healed_s)} s"
-            )
-        yield bar("landing", requested, observed, y=y - 3, height=6, title=title)
-        yield Mark(kind="observed", x=observed, y=y, title=f"{strike.injection} observed at {moment(strike.observed_s)} s")
-    if strike.stands and strike.healed_s is not None:
-        yield Mark(kind="healed", x=scale.x(strike.healed_s), y=y, title=f"{strike.injection} healed at {moment(strike.healed_s)} s")
-    yield Mark(kind="requested", x=requested, y=y, title=f"{strike.injection} requested at {moment(strike.requested_s)} s")
-    told = (
-        strike.injection
-        if strike.observed_s is not None
-        else f"{strike.injection}: {'could not act' if strike.failed_s is not None else 'not observed'}"
-    )
-    edge = (scale.x(strike.observed_s) if strike.observed_s is not None else requested) + 8
-    if edge + text_width(told) < WIDTH_PX:
-        yield Label(kind="fault", x=edge, y=y + 3.5, text=told)
-    else:
-        yield Label(kind="fault", x=requested - 8, y=y + 3.5, text=told, anchor="end")
-
-
-def _guides(strikes: Iterable[Strike], scale: Scale, bottom: float) -> Iterator[Shape]:
-    for strike in strikes:
-        if scale.begin_s <= strike.requested_s <= scale.end_s:
-            yield Path(kind="guide", d=f"M{number(scale.x(strike.requested_s))} {TOP_PX}V{number(bottom)}")
 
 
 def _names(lane: Lane) -> Iterator[Shape]:
@@ -230,52 +172,3 @@ def _previous_end_s(track: Track, tracks: Iterable[Track]) -> float | None:
     if before is None:
         return None
     return before.abandoned_s if before.abandoned_s is not None else before.exit.t_s if before.exit is not None else None
-
-
-def _stair(progress: Progress, scale: Scale, y: float, *, is_only: bool) -> Iterator[Shape]:
-    top, bottom = y + 12, y + STAIR_PX
-
-    def place(point: tuple[float, int]) -> tuple[float, float]:
-        ratio = min(max(point[1] / progress.top_step, 0.0), 1.0)
-        return scale.x(point[0]), bottom - (bottom - top) * ratio
-
-    yield Bar(kind="plot", x=scale.left, y=top, width=scale.width, height=bottom - top)
-    for step in sorted({0, progress.final_step or progress.top_step}):
-        height = place((0.0, step))[1]
-        yield Path(kind="level", d=f"M{number(scale.left)} {number(height)}H{number(scale.right)}")
-        yield Label(kind="quiet", x=scale.left - 10, y=height + 3.5, text=f"step {step:,}", anchor="end")
-    if not is_only:
-        yield Label(kind="name", x=scale.left - 10, y=(top + bottom) / 2 + 4, text=f"task {progress.task}", anchor="end")
-    for loss in progress.losses:
-        yield _loss(loss.points, loss.base_step, place, loss.steps)
-    for index, points in enumerate(progress.executed):
-        yield Path(kind="executed", d=line(simplify([place(point) for point in points])))
-        x, height = place(points[0])
-        if 0 < index <= RESUMES_NAMED_MAX and x + 40 < scale.right:
-            yield Label(kind="quiet", x=x + 5, y=min(height + 11, bottom - 3), text=f"from {points[0][1]}")
-    end = scale.x(progress.end_s)
-    if progress.durable:
-        yield Path(kind="durable", d=stair(simplify([place((progress.begin_s, 0)), *map(place, progress.durable)]), end=end))
-    yield from _ends(progress, scale, place)
-
-
-def _loss(points: Sequence[tuple[float, int]], base: int, place: Placement, steps: int) -> Path:
-    upper = simplify([place(point) for point in points])
-    floor = place((0.0, base))[1]
-    d = f"{line(upper)}V{number(floor)}H{number(upper[0][0])}Z"
-    return Path(kind="loss", d=d, title=f"{count(steps, 'step')} lost: done again from step {base}")
-
-
-def _ends(progress: Progress, scale: Scale, place: Placement) -> Iterator[Shape]:
-    """The last of each line, where it ends; the two labels never touch."""
-    x = scale.x(progress.end_s) + 6
-    executed = progress.executed[-1][-1] if progress.executed else None
-    durable = progress.durable[-1] if progress.durable else None
-    if durable is not None:
-        yield Label(kind="end", x=x, y=place(durable)[1] + 4, text=f"{durable[1]:,} durable")
-    if executed is not None and (durable is None or executed[1] != durable[1]):
-        y = place(executed)[1] + 4
-        if durable is not None:
-            durable_y = place(durable)[1] + 4
-            y = min(y, durable_y - END_LABEL_PX) if executed[1] > durable[1] else max(y, durable_y + END_LABEL_PX)
-        yield Label(kind="end", x=x, y=y, text=f"{executed[1]:,} executed")

@@ -7,6 +7,9 @@ from typing import Literal
 CHARACTER_PX = 5.9
 """Mean width of a character of the labels; a little wide, so that what is thought to fit does."""
 
+WIDTH_PX, LEFT_PX, RIGHT_PX, TOP_PX = 1120.0, 112.0, 92.0, 8.0
+"""Of a whole picture, of the names on its left, of the ends of attempts on its right, of the margin above."""
+
 BAR_PX_MIN = 2.0
 """A shorter bar would vanish; it is drawn this wide, and its title says the true length."""
 

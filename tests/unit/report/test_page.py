@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -278,5 +277,7 @@ def test_any_events_of_a_known_scenario_can_be_shown(events):
 @given(WILD)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
 def test_any_history_on_disk_can_be_shown(tmp_path, events):
-    shutil.rmtree(tmp_path / "runs", ignore_errors=True)
-    read(page_of(read_record(keep(tmp_path / "runs", events))))
+    directory = RunDirectory(tmp_path)
+    directory.history_path.write_bytes(msgspec.json.Encoder().encode_lines(events))
+
+    read(page_of(read_record(directory)))

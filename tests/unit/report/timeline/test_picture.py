@@ -6,8 +6,8 @@ import pytest
 
 from harness.history import CheckpointsSeen, HangCalled, SaveBegun
 from harness.report.timeline import timeline_of
-from harness.report.timeline.picture import LEFT_PX, RIGHT_PX, WIDTH_PX, Picture
-from harness.report.timeline.shapes import Bar, Label, Mark, Path
+from harness.report.timeline.picture import Picture
+from harness.report.timeline.shapes import LEFT_PX, RIGHT_PX, WIDTH_PX, Bar, Label, Mark, Path
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
 from tests.unit.report.records import KILL, record_of
 
