@@ -5,6 +5,7 @@ written long ago. A process killed while it appends leaves at most one torn line
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,6 +157,14 @@ class LogLine(Located, frozen=True, kw_only=True, tag="log"):
     severity: str = "DEFAULT"
     reason: str = ""
     is_redrawn: bool = False
+
+    def search(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
+        """Where it first matches, in its first ``SEARCHED_CHARACTERS_MAX`` characters."""
+        return re.compile(pattern).search(self.text, 0, SEARCHED_CHARACTERS_MAX)
+
+
+SEARCHED_CHARACTERS_MAX = 4096
+"""What a person would call a line of a log; a pattern that backtracks is not let loose on the 256 KiB that a line may have."""
 
 
 # ---- the job (workloads/protocol.md) ---------------------------------------------------------------------------------

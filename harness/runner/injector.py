@@ -5,7 +5,6 @@ each is recorded and looked at for its effect before the next one acts, injectio
 the caller release barriers and let the platform make its next move.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,7 +136,7 @@ class Injector:
         if not isinstance(event, JobEvent | LogLine) or (event.task, event.attempt) != (victim.task, pending.attempt):
             return False
         if isinstance(at, OnLog):
-            met = isinstance(event, LogLine) and re.search(at.pattern, event.text) is not None
+            met = isinstance(event, LogLine) and event.search(at.pattern) is not None
             return met and self._count(pending) == at.nth
         if isinstance(at, AtStep):
             return isinstance(event, StepDone) and event.rank == at.rank and self._has_reached(event.step, at.step)

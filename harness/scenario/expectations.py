@@ -107,7 +107,10 @@ class NoHang(msgspec.Struct, frozen=True, kw_only=True, tag="no-hang", tag_field
 
 
 class LogOrder(msgspec.Struct, frozen=True, kw_only=True, tag="log-order", tag_field="type", forbid_unknown_fields=True):
-    """Lines that match ``patterns`` appear in this order (others may stand between); system lines and the job's alike."""
+    """Lines that match ``patterns`` appear in this order (others may stand between); system lines and the job's alike.
+
+    A line is searched in its first 4,096 characters.
+    """
 
     patterns: tuple[str, ...]
 

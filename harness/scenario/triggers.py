@@ -45,7 +45,7 @@ class AtMarker(msgspec.Struct, frozen=True, kw_only=True, tag="at-marker", tag_f
 
 
 class OnLog(msgspec.Struct, frozen=True, kw_only=True, tag="on-log", tag_field="type", forbid_unknown_fields=True):
-    """When a line of the attempt's log matches a regular expression for the nth time."""
+    """When a line of the attempt's log matches a regular expression, in its first 4,096 characters, for the nth time."""
 
     pattern: str
     nth: int = 1

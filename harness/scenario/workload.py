@@ -16,7 +16,7 @@ _STEP = re.compile(r"\(\?P<step>")
 
 
 class LogPatterns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Regular expressions that turn lines of a silent job's log into events.
+    """Regular expressions that turn lines of a silent job's log into events; a line is searched in its first 4,096 characters.
 
     All but ``sigterm`` and ``done`` need a group ``(?P<step>...)``.
 

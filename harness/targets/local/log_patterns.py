@@ -12,9 +12,6 @@ from harness.history import Done, JobEvent, LogLine, Restored, SaveEnded, Sigter
 PATTERN_NAMES = ("step", "saved", "resumed", "sigterm", "done")
 """The fields of ``harness.scenario.workload.LogPatterns``."""
 
-SEARCHED_CHARACTERS_MAX = 4096
-"""What a person would call a line of a log; a pattern that backtracks is not let loose on more."""
-
 
 class LogPatternReader:
     """Reads the log of one attempt.
@@ -35,7 +32,7 @@ class LogPatternReader:
         """The events that a line stands for; usually none."""
         events: list[JobEvent] = []
         for name, pattern in self._patterns:
-            match = pattern.search(line.text, 0, SEARCHED_CHARACTERS_MAX)
+            match = line.search(pattern)
             if match is not None:
                 events += self._to_events(name, match, line)
         return events

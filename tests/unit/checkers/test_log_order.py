@@ -33,6 +33,14 @@ def maintained() -> Run:
     return say(say(run, "terminated by maintenance", stream="system").attempt(1), "resuming from step 5").exit(0).finish()
 
 
+def test_a_line_is_searched_as_far_as_a_person_would_read():
+    def told(text: str) -> Outcome:
+        return judge(say(Run().attempt(0), text, "the end").exit(0).finish(), "needle", "end").outcome
+
+    assert told("x" * 4000 + "needle") is Outcome.VALID
+    assert told("x" * 4096 + "needle") is Outcome.INVALID
+
+
 def test_lines_in_order_are_right_whoever_says_them():
     finding = judge(maintained(), "SIGTERM", "^saving", "maintenance", r"step \d+")
     assert finding.outcome is Outcome.VALID

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HealError, StoreError
-from harness.history import AttemptExited, Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested, StepDone
+from harness.history import AttemptExited, Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested, LogLine, StepDone
 from harness.runner.injector import Injector
 from harness.scenario import Injection, Scenario, Workload
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import DeletePath, Kill, Pause, TruncateFile
-from harness.scenario.triggers import AtStep, OnEffect
+from harness.scenario.triggers import AtStep, OnEffect, OnLog
 from harness.undo import UndoJournal
 from tests.unit.faults.conftest import FullTarget
 
@@ -162,3 +162,12 @@ def test_what_could_not_be_recorded_is_healed_all_the_same(tmp_path: Path):
 
     assert [type(event) for event in healed] == [FaultObserved, FaultHealed]
     assert set(stand.target.states.values()) == {"running"}
+
+
+def test_a_line_is_searched_as_far_as_a_person_would_read(tmp_path: Path):
+    stand = Stand(tmp_path, Injection(fault=Kill(), at=OnLog(pattern="needle"), name="kill"))
+
+    stand.injector.tick([LogLine(t_s=0.0, stream="stdout", text="x" * 4096 + "needle")])
+    assert stand.acts == []
+    stand.injector.tick([LogLine(t_s=0.0, stream="stdout", text="x" * 4000 + "needle")])
+    assert stand.acts == [(FaultRequested, "kill")]
