@@ -540,6 +540,19 @@ def test_a_request_to_a_stopped_supervisor_is_met_when_it_goes_on(stage: Stage, 
     assert process.communicate("go\n", timeout=PATIENCE_S)[0] == "mkdir EROFS\n"
 
 
+def test_hits_of_the_rule_before_are_none_of_a_rule_that_is_not_in_force_yet(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.targets.local.storage_rules.CONTROL_TIMEOUT_S", 0.1)
+    process = stage.start_python('attempt("mkdir", lambda: os.mkdir(root + "/a")); sys.stdin.readline()', rule=StorageRule(error="EROFS"))
+    wait_until(lambda: stage.rules.hits() == 1)
+    process.send_signal(signal.SIGSTOP)
+    stage.rules.set(StorageRule(error="ENOSPC"))
+
+    assert stage.rules.hits() == 0
+    process.send_signal(signal.SIGCONT)
+    assert process.communicate("go\n", timeout=PATIENCE_S)[0] == "mkdir EROFS\n"
+    assert stage.rules.hits() == 0
+
+
 def test_a_new_rule_starts_to_count_again_and_a_cleared_one_keeps_its_count(stage: Stage) -> None:
     code = 'for line in sys.stdin: attempt("mkdir", lambda: os.mkdir(root + "/a"))'
     process = stage.start_python(code, rule=StorageRule(error="EROFS"))

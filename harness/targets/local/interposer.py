@@ -2,9 +2,10 @@
 
 The command and all it starts, in any language and on any thread, hand their file-changing system calls to this process, which lets them
 go on, refuses them, or holds them, by the rule in force. A rule is set over a Unix socket, one JSON object a line:
-``{"op": "set", "rule": {"error": "ENOSPC", "operations": 3, "delay_s": 0.0}}`` or ``{"op": "clear"}``; the reply is ``{"hits": n}`` or
-``{"problem": "..."}``. How many operations the rule has hit also stands in the file ``<socket>.hits``, where it outlives this process. A
-request that comes before the socket is open is left in ``<socket>.request``.
+``{"op": "set", "rule": {"error": "ENOSPC", "operations": 3, "delay_s": 0.0}, "generation": 1}`` or ``{"op": "clear"}``; the reply is
+``{"hits": n}`` or ``{"problem": "..."}``. The generation of the last rule (0: the command line's) and how many operations it has hit also
+stand in the file ``<socket>.hits``, where they outlive this process. A request that comes before the socket is open is left in
+``<socket>.request``.
 
 What the command can notice: it is not the first process of its session; set-user-id programs gain nothing (``no_new_privs``); io_uring
 is not there; a signal that arrives in the instant before a call is picked up interrupts it. What the caller must know: this process ends as

@@ -61,6 +61,7 @@ class StorageRules:
         self._control = control
         self._hits_file = Path(f"{control}{HITS_SUFFIX}")
         self._left_file = Path(f"{control}{LEFT_SUFFIX}")
+        self._generation = 0
 
     def set(self, rule: StorageRule) -> None:
         """Put a rule in force in place of the last one; counting starts again.
@@ -68,7 +69,9 @@ class StorageRules:
         Raises:
             LookupError: When the attempt has ended, or the supervisor refuses the rule.
         """
-        self._ask({"op": "set", "rule": msgspec.to_builtins(rule)})
+        generation = self._generation + 1
+        self._ask({"op": "set", "rule": msgspec.to_builtins(rule), "generation": generation})
+        self._generation = generation
 
     def clear(self) -> None:
         """Take the rule back; operations that it holds go on.
@@ -79,11 +82,15 @@ class StorageRules:
         self._ask({"op": "clear"})
 
     def hits(self) -> int:
-        """How many operations the rule in force, or the last one, has hit; known even when the attempt has ended since."""
+        """How many operations the rule in force, or the last one, has hit; known even when the attempt has ended since.
+
+        A supervisor that has not taken up the rule yet still counts for the one before it: those hits are none of this one.
+        """
         try:
-            return int(self._hits_file.read_bytes() or b"0")
-        except FileNotFoundError:
+            generation, hits = self._hits_file.read_bytes().split()
+        except (FileNotFoundError, ValueError):  # it has not begun to count
             return 0
+        return int(hits) if int(generation) == self._generation else 0
 
     def _ask(self, request: dict[str, object]) -> None:
         line = json.dumps(request).encode() + b"\n"

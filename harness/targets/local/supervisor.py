@@ -15,10 +15,10 @@ from harness.targets.local.syscalls import ERROR_NUMBERS, EVERYTHING, REFUSED, A
 from harness.targets.local.tracee import change_under
 
 HITS_SUFFIX, LEFT_SUFFIX = ".hits", ".request"
-"""Beside the socket: the count of what the rule has hit, and a request that came before the socket was open."""
+"""Beside the socket: which rule was last in force and how much it has hit, and a request that came before the socket was open."""
 
 HITS_DIGITS = 20
-"""Fixed width, so that a reader never sees half a number."""
+"""Of each number; fixed width, so that a reader never sees half of one."""
 
 SLEEP_MS_MAX = 3_600_000
 """Longer sleeps do not fit the system call; an hour's end costs one look."""
@@ -28,11 +28,14 @@ LINE_SIZE_MAX = 4096
 
 
 class Rule:
-    """How calls under the root fare; ``left`` counts down the operations it may still hit, below 0 without end."""
+    """How calls under the root fare.
 
-    __slots__ = ("delay_s", "error", "kinds", "left")
+    ``left`` counts down the operations it may still hit, below 0 without end; ``generation`` tells its hits from those of another rule.
+    """
 
-    def __init__(self, *, error: str = "", operations: int = 0, delay_s: float = 0.0) -> None:
+    __slots__ = ("delay_s", "error", "generation", "kinds", "left")
+
+    def __init__(self, *, error: str = "", operations: int = 0, delay_s: float = 0.0, generation: int = 0) -> None:
         if error and error not in REFUSED:
             raise ValueError(f"error is {error!r}: one of {', '.join(REFUSED)}, or empty")
         if operations < 0 or not 0 <= delay_s < math.inf:
@@ -40,6 +43,7 @@ class Rule:
         self.error, self.delay_s = ERROR_NUMBERS[error] if error else 0, delay_s
         self.kinds = REFUSED[error] if error else EVERYTHING
         self.left = int(operations) or -1
+        self.generation = int(generation)
 
 
 class Calls:
@@ -50,6 +54,7 @@ class Calls:
         self._rule: Rule | None = None
         self._held: list[tuple[float, int, int]] = []  # (due, notification, error)
         self._clock = SystemClock()
+        self._generation = 0
         self.hits = 0
 
     def set(self, rule: Rule | None) -> None:
@@ -59,6 +64,7 @@ class Calls:
         self._held.clear()
         self._rule = rule
         if rule is not None:
+            self._generation = rule.generation
             self._count(0)
 
     def answer_next(self) -> None:
@@ -99,7 +105,7 @@ class Calls:
 
     def _count(self, hits: int) -> None:
         self.hits = hits
-        os.pwrite(self._hits_file, b"%0*d" % (HITS_DIGITS, hits), 0)
+        os.pwrite(self._hits_file, b"%0*d %0*d" % (HITS_DIGITS, self._generation, HITS_DIGITS, hits), 0)
 
 
 class Supervisor:
@@ -189,7 +195,7 @@ def rule_asked_for(line: bytes) -> Rule | None:
     request: Mapping[str, object] = json.loads(line)
     if request["op"] == "clear":
         return None
-    rule = request["rule"]
-    if request["op"] != "set" or not isinstance(rule, dict):
-        raise ValueError(f"op is {request['op']!r} with rule {rule!r}: set with an object, or clear")
-    return Rule(**rule)
+    rule, generation = request["rule"], request.get("generation", 0)
+    if request["op"] != "set" or not isinstance(rule, dict) or not isinstance(generation, int):
+        raise ValueError(f"op is {request['op']!r} with rule {rule!r}, generation {generation!r}: set with an object and a number, or clear")
+    return Rule(**rule, generation=generation)
