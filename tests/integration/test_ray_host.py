@@ -1,5 +1,6 @@
 """Parts of a Ray cluster are killed, drained and taken away: played by shells that are called as Ray calls its own, and once by Ray."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ def raylet(node_id, *more):
 NODE_PROCESSES = 4
 
 TWO_NODES = """
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: os._exit(1))
 part('/opt/ray/gcs_server', 'sleep 60 & wait')
 raylet('aa', '--head'); raylet('bb')
 emit('ray.up')
@@ -74,6 +77,20 @@ def test_the_raylet_of_a_node_that_is_not_the_head_is_killed_and_nothing_else(st
     assert run.target.kill_ray_processes(run.victim(), "raylet") == (raylet,)
     run.until_true(lambda: run.target.process_states([raylet]) == {raylet: "gone"})
     assert set(run.target.process_ids(run.victim())) == set(before) - {raylet}
+
+
+@pytest.mark.parametrize("is_drained", [False, True])
+def test_the_death_of_an_attempt_that_lost_a_part_is_laid_at_the_fault_s_door(start, is_drained) -> None:
+    run = start(TWO_NODES)
+    if is_drained:
+        run.target.drain_ray_node(run.victim(), 1.0)
+        run.until(LogLine, lambda line: line.stream == "system")
+    else:
+        run.target.kill_ray_processes(run.victim(), "raylet")
+    os.kill(run.target.process_ids(run.victim())[0], signal.SIGUSR1)  # the job sees what it lost, and gives up
+    run.finish()
+
+    assert [(exited.exit_code, exited.cause) for exited in run.exits()] == [(1, "fault")]
 
 
 def test_the_only_raylet_is_the_heads(start) -> None:

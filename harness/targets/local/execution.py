@@ -163,6 +163,10 @@ class Execution:
         else:
             attempt.hurt_by = cause
 
+    def note_hurt(self, key: AttemptKey, cause: Cause) -> None:
+        """Remember who killed something in the attempt that is no rank of it: should it fail, this is why."""
+        self._attempts[key].hurt_by = cause
+
     def has_notice(self, key: AttemptKey) -> bool:
         """Whether the attempt as a whole has got SIGTERM from the platform."""
         return self._attempts[key].has_notice

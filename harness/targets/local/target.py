@@ -69,7 +69,9 @@ class LocalTarget:
         """See ``Target``."""
         if self._running is None or self._is_stopped:
             return ()
-        self._running.pending += self._ray.tick()
+        for line in self._ray.tick():
+            self._running.rules.note_hurt(AttemptKey(line.task, line.attempt), "fault")
+            self._running.pending.append(line)
         return self._running.poll()
 
     def wait(self, timeout_s: float) -> None:
@@ -183,7 +185,11 @@ class LocalTarget:
 
     def kill_ray_processes(self, victim: Processes, component: Literal["raylet", "head"]) -> tuple[int, ...]:
         """See ``RayHost``."""
-        return self._ray.kill(self._execution().find(_key_of(victim)), component)
+        execution = self._execution()
+        attempt = execution.find(_key_of(victim))
+        killed = self._ray.kill(attempt, component)
+        execution.rules.note_hurt(attempt.key, "fault")
+        return killed
 
     def drain_ray_node(self, victim: Processes, deadline_s: float) -> str:
         """See ``RayHost``."""
