@@ -104,6 +104,15 @@ def test_this_machine_can_supervise() -> None:
     assert interposer_available() == ""
 
 
+def test_a_checkout_that_is_not_installed_can_supervise(stage: Stage) -> None:
+    command, rule = ("mkdir", str(stage.root / "a")), StorageRule(error="EROFS")
+    interpreter, *rest = interposed(command, control=stage.control, root=stage.root, rule=rule)
+
+    done = subprocess.run([interpreter, "-I", "-S", *rest], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    assert (done.returncode, stage.rules.hits()) == (1, 1), done.stderr
+
+
 # ---- who sees an error -------------------------------------------------------------------------------------------------
 
 

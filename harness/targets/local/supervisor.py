@@ -197,5 +197,5 @@ def rule_asked_for(line: bytes) -> Rule | None:
         return None
     rule, generation = request["rule"], request.get("generation", 0)
     if request["op"] != "set" or not isinstance(rule, dict) or not isinstance(generation, int):
-        raise ValueError(f"op is {request['op']!r} with rule {rule!r}, generation {generation!r}: set with an object and a number, or clear")
+        raise ValueError(f"op is {request['op']!r} with rule {rule!r}, generation {generation!r}: set with both, or clear")
     return Rule(**rule, generation=generation)
