@@ -28,7 +28,7 @@ def check(expectation: LogOrder, evidence: Evidence) -> Finding:
         found = _match(expectation.patterns, lines[task])
         ruling.facts += [_shown(line) for line in found]
         if len(found) < len(expectation.patterns):
-            _judge_missing(task, found, lines[task], expectation, ruling)
+            _judge_missing(task, found, lines[task], expectation=expectation, ruling=ruling)
     if ruling.broken:
         _doubt(evidence, ruling)
     return ruling.conclude(
@@ -57,7 +57,7 @@ def _match(patterns: Sequence[str], lines: Sequence[LogLine]) -> Sequence[LogLin
     return found
 
 
-def _judge_missing(task: int, found: Sequence[LogLine], lines: Sequence[LogLine], expectation: LogOrder, ruling: Ruling) -> None:
+def _judge_missing(task: int, found: Sequence[LogLine], lines: Sequence[LogLine], *, expectation: LogOrder, ruling: Ruling) -> None:
     missing = expectation.patterns[len(found)]
     after = f"after {found[-1].text!r}" if found else "at all"
     ruling.broken.append(

@@ -84,7 +84,7 @@ def keep(lineage: Lineage, task: int) -> Ledger | None:
         if index + 1 < len(attempts):
             attempt_end_s = min(attempt_end_s, attempts[index + 1].started_s)
         cursor_s = max(cursor_s, attempt.started_s)
-        spans += spans_of(attempt, cursor_s, max(cursor_s, attempt_end_s), cuts, hits)
+        spans += spans_of(attempt, cursor_s, max(cursor_s, attempt_end_s), cuts=cuts, hits=hits)
         cursor_s = max(cursor_s, attempt_end_s)
     ledger = Ledger(task=task, begin_s=attempts[0].started_s, end_s=cursor_s, spans=tuple(spans))
     recoveries, unrecovered_s = recoveries_of(lineage.incarnations_of(task), ledger.spans, hits)

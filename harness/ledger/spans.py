@@ -36,7 +36,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.end_s - self.begin_s
 
 
-def spans_of(attempt: Attempt, begin_s: float, end_s: float, cuts: Mapping[int, int], hits: Hits) -> list[Span]:
+def spans_of(attempt: Attempt, begin_s: float, end_s: float, *, cuts: Mapping[int, int], hits: Hits) -> list[Span]:
     """An attempt's time, life by life."""
     spans: list[Span] = []
     cursor_s = begin_s

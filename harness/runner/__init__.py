@@ -81,7 +81,7 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     if golden.is_needed(scenario.expects):
 
         def play_golden(scenario: Scenario, directory: RunDirectory, run_id: str) -> None:
-            play(scenario, _stage(directory, run_id, target(), clock, options, None))
+            play(scenario, _stage(directory, run_id, target=target(), clock=clock, options=options))
 
         known, uninterrupted = golden.establish(
             scenario, store=store, root=options.root, seed=options.seed, target=mine.name, play=play_golden
@@ -92,7 +92,7 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     if uninterrupted is not None:
         directory.write(directory.golden_path, uninterrupted)
     directory.write_script(directory.replay_path, replay_script(scenario, target=mine.name, seed=options.seed, root=options.root))
-    play(scenario, _stage(directory, run_id, mine, clock, options, known))
+    play(scenario, _stage(directory, run_id, target=mine, clock=clock, options=options, known=known))
     run = check_run(directory)
     directory.write(directory.verdict_path, msgspec.json.format(msgspec.json.encode(run.verdict), indent=2) + b"\n")
     if run.verdict.is_valid and not options.keep:
@@ -115,7 +115,9 @@ def check_run(directory: RunDirectory) -> Run:
     return Run(scenario=scenario, directory=directory, history=history, verdict=judge(scenario, history, uninterrupted))
 
 
-def _stage(directory: RunDirectory, run_id: str, target: Target, clock: Clock, options: Options, known: GoldenKnown | None) -> Stage:
+def _stage(
+    directory: RunDirectory, run_id: str, *, target: Target, clock: Clock, options: Options, known: GoldenKnown | None = None
+) -> Stage:
     return Stage(
         directory=directory,
         run_id=run_id,

@@ -51,7 +51,9 @@ class LocalAttempt:
         message: The platform's line and its reason that the end of this attempt brings to the log.
     """
 
-    def __init__(self, key: AttemptKey, launch: Launch, processes: ProcessGroup, voices: Voices, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self, key: AttemptKey, launch: Launch, *, processes: ProcessGroup, voices: Voices, selector: selectors.BaseSelector
+    ) -> None:
         self.key = key
         self.processes = processes
         self.rules: StorageRules | None = None
@@ -195,7 +197,8 @@ def start_attempt(
             marks=marks_of(launch, key),
         )
         undo.pop_all()
-    attempt = LocalAttempt(key, launch, processes, Voices(events=events, barrier=barrier, patterns=patterns), selector)
+    voices = Voices(events=events, barrier=barrier, patterns=patterns)
+    attempt = LocalAttempt(key, launch, processes=processes, voices=voices, selector=selector)
     attempt.scratch = scratch
     attempt.rules = None if control_path is None else StorageRules(control_path)
     return attempt
