@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from harness.ledger.keeping import Ledger
 
+MEASURABLE_S = 1e-6
+"""What costs less than a microsecond was not measured but rounded."""
+
 
 def young_interval_s(save_s: float, mtti_s: float) -> float:
     """The interval that wastes least, to first order: the root of 2 C M. Source: Young 1974."""
@@ -46,7 +49,7 @@ def advise(ledger: Ledger, *, mttis_s: Sequence[float] = (3600.0, 6 * 3600.0, 24
         return ()
     save_s, step_s = statistics.median(ledger.save_s), statistics.median(steps)
     restart_s = statistics.median([recovery.restart_s for recovery in ledger.recoveries] or [0.0])
-    if save_s <= 0 or step_s <= 0:
+    if save_s < MEASURABLE_S or step_s < MEASURABLE_S:
         return ()
     rows: list[Advice] = []
     for mtti_s in mttis_s:
