@@ -16,6 +16,7 @@ import msgspec
 from harness.history import Event, Inspected
 from harness.runner.binding import fill, inherited
 from harness.scenario import Scenario
+from harness.targets import remove_left_behind
 
 DETAIL_LENGTH_MAX = 500
 """Characters of a failed inspection's output that are kept: the last ones say why."""
@@ -65,9 +66,11 @@ def _inspect(scenario: Scenario, copy: Path, *, root: Path, seed: int, run_id: s
     except subprocess.TimeoutExpired:
         return f"not finished after {outside.inspect_timeout_s:g} s"
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if process.returncode is None:  # not waited for yet, so the id is still its own
+            with contextlib.suppress(PermissionError):  # so some systems say that it has ended by itself
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        remove_left_behind(run_id)  # what it started and did not wait for
         if process.stdout is not None:
             process.stdout.close()
     return _read(output, process.returncode)
