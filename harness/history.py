@@ -497,6 +497,16 @@ def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
     return History(events=tuple(events), is_torn=bool(unread))
 
 
+def read_header(path: Path) -> RunOpened | None:
+    """The first event of a history, whatever follows it; None where that is no header, or where there is no history."""
+    try:
+        with path.open("rb") as file:
+            event = _DECODER.decode(file.readline())
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return event if isinstance(event, RunOpened) else None
+
+
 def _decode(lines: bytes, path: Path, *, first_line: int) -> list[Event]:
     """Decode whole lines at once; only where one is bad, look for it line by line."""
     try:

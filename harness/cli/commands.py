@@ -22,11 +22,12 @@ from harness.cli.worker import Finished, Job, Refused
 from harness.clock import SystemClock
 from harness.config import CONFIG_NAME, TEMPLATE
 from harness.errors import BrokenHarnessError, TargetUnavailableError, UsageError
+from harness.history import read_header
 from harness.report import write_index, write_run
 from harness.runner import check_run
 from harness.scenario import encode, kind_of, name_of, read_scenario
 from harness.scenario import schema as scenario_schema
-from harness.store import RunStore, open_run
+from harness.store import RunDirectory, RunStore, open_run
 from harness.verdict import Outcome
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -171,12 +172,12 @@ def replay(
     as_json: Json = False,
 ) -> int:
     """Run the scenario of a run again: the same faults, workload, seed."""
-    own_seed = 0
     if run_directory.is_file():
-        scenario = read_scenario(run_directory)
+        scenario, own_seed = read_scenario(run_directory), 0
     else:
-        judged = check_run(open_run(run_directory))
-        scenario, own_seed = judged.scenario, judged.seed
+        run = open_run(run_directory)
+        scenario = read_scenario(run.scenario_path)
+        own_seed = _seed_of(run) if seed is None else seed
     _require_target(target)
     _require_writable(runs_dir)
     job = Job(
@@ -244,6 +245,14 @@ def init(path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path
         raise UsageError(f"cannot write {path}: {error.strerror}; name a writable place") from error
     typer.echo(f"wrote {path}; edit it, then: harness run --config {path}")
     return 0
+
+
+def _seed_of(run: RunDirectory) -> int:
+    """The seed that a run had, from the header of its history: what comes after it may be damaged."""
+    header = read_header(run.history_path)
+    if header is None:
+        raise UsageError(f"{run.history_path} does not begin with a header, so the seed is not known; give it with --seed")
+    return header.seed
 
 
 def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool) -> int:

@@ -166,6 +166,23 @@ def test_replay_makes_the_run_again_by_the_command_and_by_its_script(harness: Co
     assert len(list((here / "runs" / "a-good-job-recovers").glob("*-3*"))) == 3
 
 
+def test_a_damaged_history_prevents_no_replay_and_an_unknown_seed_is_asked_for(harness: Command, here: Path) -> None:
+    harness("run", "a-good-job-recovers", "--seed", "3")
+    run = only_run(here, "a-good-job-recovers")
+    history = run / "history.jsonl"
+    header = history.read_bytes().split(b"\n")[0]
+    history.write_bytes(header + b"\nthis is no event\n")
+
+    assert harness("replay", str(run)).returncode == 0
+    assert len(list((here / "runs" / "a-good-job-recovers").glob("*-3*"))) == 2
+
+    history.write_bytes(b"this is no header\n")
+    refused = harness("replay", str(run))
+    assert refused.returncode == 64
+    assert "the seed is not known; give it with --seed" in refused.stderr
+    assert harness("replay", str(run), "--seed", "3").returncode == 0
+
+
 def test_reports_are_written_again_with_an_index(harness: Command, here: Path) -> None:
     harness("run", "a-good-job-recovers")
     page = only_run(here, "a-good-job-recovers") / "report.html"
