@@ -56,8 +56,7 @@ def _value_at(plain: object, path: str) -> object:
 def _advice(problem: str, path: str, plain: object, kind: type) -> str:
     unknown = _UNKNOWN.search(problem)
     if unknown is not None:
-        fields = {field.encode_name for struct in _structs(kind) for field in struct.fields}
-        return _meant(unknown["name"], fields) or "remove it or correct its name"
+        return _meant(unknown["name"], _fields_beside(unknown["name"], _value_at(plain, path), kind)) or "remove it or correct its name"
     if problem.startswith("Invalid"):
         types = _TYPES.search(path)
         known = _names_of(types["parent"]) if types is not None else _choices(kind, path.rpartition(".")[2])
@@ -68,6 +67,13 @@ def _advice(problem: str, path: str, plain: object, kind: type) -> str:
 def _meant(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, known, n=2)
     return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def _fields_beside(unknown: str, place: object, kind: type) -> set[str]:
+    """Fields that whatever stands at a place can have: those of the types that have all the fields that it has but the unknown one."""
+    others = {*place} - {unknown} if isinstance(place, dict) else set()
+    types = [{field.encode_name for field in struct.fields} | {struct.tag_field or ""} for struct in _structs(kind)]
+    return {name for fields in types if others <= fields for name in fields}
 
 
 def _names_of(parent: str) -> set[str]:
