@@ -4,7 +4,6 @@ import functools
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -15,9 +14,7 @@ from workloads import protocol
 from workloads.jax_gpu import model
 from workloads.jax_gpu.checkpointing import Checkpoints, Emitter, Snapshot, restore, restore_newest, write_result
 from workloads.jax_gpu.preemption import SigtermFlag, SyncPoint
-
-if TYPE_CHECKING:
-    from workloads.jax_gpu.train import Settings
+from workloads.jax_gpu.settings import Settings
 
 PREEMPTED = 143  # 128 + SIGTERM: the platform retries
 
@@ -48,7 +45,7 @@ class Trainer:
         return Snapshot(snapshot.step + 1, state, snapshot.cursor.advanced()), own, float(loss)
 
 
-def run(settings: "Settings", flag: SigtermFlag | None) -> int:
+def run(settings: Settings, flag: SigtermFlag | None) -> int:
     """Run the job to its end or to the platform's signal; returns the exit code."""
     _connect(settings)
     emit = functools.partial(protocol.emit, rank=settings.rank)
@@ -78,14 +75,14 @@ def run(settings: "Settings", flag: SigtermFlag | None) -> int:
     return 0
 
 
-def _say(settings: "Settings", line: str) -> None:
+def _say(settings: Settings, line: str) -> None:
     """Print for all ranks once; each line in one write, because the ranks share the terminal."""
     if settings.rank == 0:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
 
-def _connect(settings: "Settings") -> None:
+def _connect(settings: Settings) -> None:
     """Join the other ranks, all on this machine: CPU devices through gloo, GPUs by one a rank."""
     if settings.ranks == 1:
         return
@@ -103,7 +100,7 @@ def _connect(settings: "Settings") -> None:
     )
 
 
-def _restored(settings: "Settings", emit: Emitter) -> Snapshot:
+def _restored(settings: Settings, emit: Emitter) -> Snapshot:
     """Restore the same checkpoint on all ranks: rank 0 looks for a sound one, the others take its choice and check it too."""
     initial = Snapshot(0, model.initial_state(settings.seed), model.Cursor(settings.seed))
     snapshot = restore_newest(settings.root, initial, emit) if settings.rank == 0 else initial
@@ -117,9 +114,7 @@ def _restored(settings: "Settings", emit: Emitter) -> Snapshot:
     return snapshot
 
 
-def _train(
-    settings: "Settings", trainer: Trainer, snapshot: Snapshot, checkpoints: Checkpoints, notice: SigtermFlag | SyncPoint
-) -> Snapshot:
+def _train(settings: Settings, trainer: Trainer, snapshot: Snapshot, checkpoints: Checkpoints, notice: SigtermFlag | SyncPoint) -> Snapshot:
     """Step until the final step or the platform's notice; returns the last completed step."""
     while snapshot.step < settings.steps and not notice.reached():
         snapshot, own, loss = trainer.advance(snapshot)
@@ -132,7 +127,7 @@ def _train(
     return snapshot
 
 
-def _conclude(settings: "Settings", snapshot: Snapshot) -> None:
+def _conclude(settings: Settings, snapshot: Snapshot) -> None:
     if settings.rank == 0:
         write_result(settings.root, snapshot)
     if settings.ranks > 1:
