@@ -128,7 +128,10 @@ class RunDirectory:
             StoreError: As ``write``.
         """
         self.write(path, text.encode())
-        path.chmod(0o755)
+        try:
+            path.chmod(0o755)
+        except OSError as error:
+            raise StoreError(path=path, attempted="make executable", reason=error.strerror or str(error)) from error
 
     def remove_checkpoints(self) -> None:
         """Remove the mounted directory and the kept originals; what they held is in the manifest."""
