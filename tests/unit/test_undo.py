@@ -5,14 +5,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.clock import SystemClock
+from harness.errors import StoreError
 from harness.store import RunStore
-from harness.undo import ContinueProcesses, KillProcesses, find, identify, perform
+from harness.undo import ContinueProcesses, KeptOriginal, KillProcesses, NothingToUndo, Undo, UndoJournal, find, identify, perform
 
 
 @pytest.fixture
@@ -55,3 +59,81 @@ def test_a_process_that_has_ended_is_gone_even_before_it_is_waited_for(other: su
     os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
 
     assert find(process) is None
+
+
+def test_an_undo_is_durable_before_anybody_may_act(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    real_write, real_fsync = os.write, os.fsync
+    monkeypatch.setattr(os, "write", lambda descriptor, data: (told.append("write"), real_write(descriptor, data))[1])
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (told.append("fsync"), real_fsync(descriptor))[1])
+    journal = UndoJournal(tmp_path / "undo.jsonl")
+
+    journal.owe("1-kill@0", NothingToUndo(why="it stays dead"))
+    told.append("act")
+    journal.settle("1-kill@0")
+
+    assert told == ["write", "fsync", "act", "write", "fsync"]
+    assert journal.owed() == []
+
+
+def test_an_undo_that_is_not_durable_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match=r"write the undo journal .*undo\.jsonl: Input/output error"):
+        UndoJournal(tmp_path / "undo.jsonl").owe("x", NothingToUndo(why="y"))
+
+
+def test_what_a_killed_writer_left_spoils_no_line_after_it(tmp_path: Path):
+    path = tmp_path / "undo.jsonl"
+    journal = UndoJournal(path)
+    journal.owe("first", NothingToUndo(why="it is whole"))
+    path.write_bytes(path.read_bytes() + b'{"injection":"second","undo":{"ty')
+
+    assert [entry.injection for entry in journal.owed()] == ["first"]
+    journal.settle("first")
+    assert journal.owed() == []
+
+
+@given(acts=st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=10))
+def test_what_is_owed_is_what_was_not_settled(acts: list[tuple[str, bool]], tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.getbasetemp() / "undo.jsonl"
+    path.unlink(missing_ok=True)
+    journal, owed = UndoJournal(path), []
+    with patch.object(os, "fsync"):
+        for number, (name, settles) in enumerate(acts):
+            key = f"{name}@{number}"
+            journal.owe(key, NothingToUndo(why=name))
+            if settles:
+                journal.settle(key)
+            else:
+                owed.append(key)
+    assert [entry.injection for entry in journal.owed()] == owed
+
+
+@pytest.mark.parametrize(
+    ("undo", "said"),
+    [
+        (NothingToUndo(why="it stays dead"), "it stays dead"),
+        (KeptOriginal(path="a", copy="b"), "the original of a is kept at b"),
+        (ContinueProcesses(processes=()), "SIGCONT to 0 processes"),
+        (KillProcesses(processes=()), "SIGKILL to 0 processes"),
+    ],
+)
+def test_an_undo_says_what_was_done_and_can_be_done_again(tmp_path: Path, undo: Undo, said: str):
+    journal = UndoJournal(tmp_path / "undo.jsonl")
+    journal.owe("x", undo)
+    (entry,) = journal.owed()
+
+    assert entry.undo == undo
+    assert [perform(undo), perform(undo)] == [said, said]
+
+
+def test_a_process_is_killed_once_and_its_undo_can_be_done_again(other: subprocess.Popen[bytes]):
+    undo = KillProcesses(processes=identify([other.pid]))
+
+    assert perform(undo) == "SIGKILL to 1 processes"
+    assert other.wait() == -signal.SIGKILL
+    assert perform(undo) == "SIGKILL to 0 processes"
+    assert identify([other.pid]) == ()
