@@ -21,6 +21,9 @@ STOP_PATIENCE_S = 30.0
 
 READ_BYTES = 65536
 
+GARBAGE_SHOWN_MAX = 80
+"""Bytes of a line that is no message: enough to see who said it."""
+
 
 class Display(Protocol):
     """Shows what a batch does."""
@@ -40,11 +43,12 @@ class Display(Protocol):
 
 @dataclass
 class _Worker:
-    """A worker process and what it is at."""
+    """A worker process and what it is at; ``garbage``: a line of it that is no message, after which nothing that it says is believed."""
 
     process: subprocess.Popen[bytes]
     scenario: str = ""
     unread: bytearray = field(default_factory=bytearray)
+    garbage: bytes = b""
 
     def give(self, job: Job) -> None:
         assert self.process.stdin is not None
@@ -59,10 +63,19 @@ class _Worker:
         data = os.read(self.process.stdout.fileno(), READ_BYTES)
         if not data:
             return None
+        if self.garbage:
+            return []
         self.unread += data
         *lines, rest = bytes(self.unread).split(b"\n")
         self.unread = bytearray(rest)
-        return [_MESSAGES.decode(line) for line in lines if line]
+        messages: list[Message] = []
+        for line in lines:
+            try:
+                messages.append(_MESSAGES.decode(line))
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                self.garbage = line[:GARBAGE_SHOWN_MAX] or b"\n"
+                break
+        return messages
 
 
 _MESSAGES: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
@@ -137,6 +150,8 @@ class Batch:
             else:
                 self._end(message)
                 self._give_next(worker)
+        if worker.garbage:
+            self._close(worker)  # it ends what it runs, and then itself
 
     def _end(self, message: Finished | Refused) -> None:
         self._results[message.scenario] = message
@@ -157,6 +172,8 @@ class Batch:
         self._workers.remove(worker)
         if worker.scenario and worker.scenario not in self._results:
             how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
+            if worker.garbage:
+                how = f"said {worker.garbage!r} where a message was due"
             self._end(
                 Refused(scenario=worker.scenario, exit_code=70, message=f"the process that ran it {how}; `harness clean` ends what it left")
             )

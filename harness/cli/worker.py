@@ -73,12 +73,27 @@ class ReportFailedError(BrokenHarnessError):
         super().__init__(f"the run was judged {outcome}, but its report could not be written: {reason}")
 
 
+class Wire:
+    """Standard output, taken for messages alone: whatever else prints in this process prints to standard error from now on."""
+
+    def __init__(self) -> None:
+        self._file = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+
+    def say(self, message: Message) -> None:
+        """Write one line out; a parent that is gone is noticed on standard input."""
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._file.write(msgspec.json.encode(message) + b"\n")
+            self._file.flush()
+
+
 class Narrator:
     """Turns events into a short line, not too often."""
 
-    def __init__(self, scenario: str, clock: SystemClock) -> None:
+    def __init__(self, scenario: str, clock: SystemClock, wire: Wire) -> None:
         self._scenario = scenario
         self._clock = clock
+        self._wire = wire
         self._said_s = 0.0
         self._attempt, self._step, self._faults = 0, 0, 0
 
@@ -96,21 +111,16 @@ class Narrator:
             return
         self._said_s = now_s
         golden = "uninterrupted run, " if scenario.name != self._scenario else ""
-        say(Progressed(scenario=self._scenario, text=f"{golden}attempt {self._attempt}, step {self._step}, faults {self._faults}"))
+        text = f"{golden}attempt {self._attempt}, step {self._step}, faults {self._faults}"
+        self._wire.say(Progressed(scenario=self._scenario, text=text))
 
 
-def say(message: Message) -> None:
-    """Write one line out; a parent that is gone is noticed on standard input."""
-    with contextlib.suppress(BrokenPipeError, ValueError):
-        sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
-        sys.stdout.buffer.flush()
-
-
-def work(job: Job) -> Message:
+def work(job: Job, wire: Wire) -> Message:
     """Run one scenario to its end."""
     clock = SystemClock()
     opened: list[RunDirectory] = []
-    options = Options(root=Path(job.root), seed=job.seed, keep=job.keep, progress=Narrator(job.scenario.name, clock), opened=opened.append)
+    narrator = Narrator(job.scenario.name, clock, wire)
+    options = Options(root=Path(job.root), seed=job.seed, keep=job.keep, progress=narrator, opened=opened.append)
     store = RunStore(Path(job.runs_dir), clock)
     try:
         run = run_scenario(job.scenario, target=lambda: create(job.target, clock), clock=clock, store=store, options=options)
@@ -137,6 +147,7 @@ def work(job: Job) -> Message:
 
 def main() -> int:
     """Work until standard input ends."""
+    wire = Wire()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     lines: list[bytes] = []
@@ -150,7 +161,7 @@ def main() -> int:
                 line = lines.pop(0)
             if not line:
                 return 0
-            say(work(decoder.decode(line)))
+            wire.say(work(decoder.decode(line), wire))
     except KeyboardInterrupt:
         return 130
 
