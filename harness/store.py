@@ -3,7 +3,7 @@
 ::
 
     RUNS/<scenario>/<utc>-<seed>/
-        owner.json            who runs it: process id and start time, run id
+        owner.json            who runs it: process id and start time, host, run id
         scenario.json         what was promised
         schedule.json         its faults alone
         history.jsonl         what was seen
@@ -45,10 +45,22 @@ INDEX_NAME = "index.html"
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that runs a run."""
+    """The process that runs a run.
+
+    Attributes:
+        run_id: Carried by every process of the run.
+        process: On its machine.
+        host: Which machine that is; empty in runs of a version that did not say.
+    """
 
     run_id: str
     process: ProcessId
+    host: str = ""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is of another machine with which the directory is shared: nobody here can tell whether it lives."""
+        return self.host not in ("", os.uname().nodename)
 
 
 class RunDirectory:
@@ -202,7 +214,7 @@ class RunStore:
         except OSError as error:
             raise StoreError(path=parent, attempted="make a run directory in", reason=error.strerror or str(error)) from error
         run_id = secrets.token_hex(6)
-        owner = Owner(run_id=run_id, process=identify([os.getpid()])[0])
+        owner = Owner(run_id=run_id, process=identify([os.getpid()])[0], host=os.uname().nodename)
         directory.write(directory.owner_path, msgspec.json.encode(owner))
         return directory, run_id
 

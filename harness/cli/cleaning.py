@@ -12,10 +12,16 @@ from harness.undo import perform
 def clean(runs_dir: Path, clock: Clock) -> list[str]:
     """Finish owed undos and end leftovers of every run whose owner is gone; returns one line for each thing done.
 
-    A run is dead when the process that ran it is; its history stays. Running it twice is harmless.
+    A run is dead when the process that ran it is; its history stays. Running it twice is harmless. After a reboot nothing of a run lives,
+    and its undos find no process. A run of another machine that shares the directory is left to that one: its processes cannot be seen here.
     """
     done: list[str] = []
     for run in RunStore(runs_dir, clock).runs():
+        owner = run.owner()
+        if owner is not None and owner.is_elsewhere:
+            if not run.is_over() or run.undo.owed():
+                done.append(f"{run.name}: run on {owner.host}, left alone; `harness clean` there ends what it left")
+            continue
         if run.is_running():
             done.append(f"{run.name}: still running, left alone")
             continue
