@@ -299,9 +299,9 @@ class RayHost(Protocol):
         ...
 
     def ray_node_state(self, victim: Processes, node_id: str) -> Literal["alive", "draining", "dead"]:
-        """How a node stands: ``draining`` once Ray has accepted to drain it, ``dead`` when it is gone after that.
+        """How a node stands: ``alive`` until Ray has accepted to drain it, then ``draining``, and ``dead`` when it is gone.
 
         Raises:
-            LookupError: When the victim is not there, the node is gone without having been drained, or Ray refused or did not answer.
+            LookupError: When the victim is not there, it has no such node, or Ray refused to drain it or did not answer.
         """
         ...

@@ -101,15 +101,16 @@ class RayClusters:
         return node.node_id
 
     def state_of(self, attempt: LocalAttempt, node_id: str) -> Literal["alive", "draining", "dead"]:
-        """See ``RayHost.ray_node_state``."""
+        """See ``RayHost.ray_node_state``. An idle node shuts down at once when it is drained, even before Ray's command has returned."""
         drain = self._drains.get((attempt.key, node_id))
         if drain is not None and drain.refusal:
             raise LookupError(drain.refusal)
-        if any(node.node_id == node_id for node in find_nodes(attempt.processes.find())):
-            return "draining" if drain is not None and drain.is_accepted else "alive"
-        if drain is None or drain.is_asking:
+        is_up = any(node.node_id == node_id for node in find_nodes(attempt.processes.find()))
+        if drain is None and not is_up:
             raise LookupError(_absent(attempt.key, f"raylet of node {node_id}"))
-        return "dead"
+        if drain is None or drain.is_asking:
+            return "alive"
+        return "draining" if is_up else "dead"
 
     def tick(self) -> list[LogLine]:
         """Hear what Ray has answered and take away the nodes that are due; returns what the platform says of it."""
