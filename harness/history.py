@@ -447,9 +447,13 @@ class Repeated:
     """What events repeat, kept once: ranks, saves and the uninterrupted run name the same states and samples.
 
     A long history with the uninterrupted run beside it takes a third of the memory, and equal states are found equal at once.
+
+    Attributes:
+        digests: By step, as they were said last.
+        batches: Each by itself.
     """
 
-    digests: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)
+    digests: dict[int, dict[str, str]] = field(default_factory=dict)
     batches: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def share(self, events: Iterable[Event]) -> None:
@@ -458,10 +462,11 @@ class Repeated:
         for event in events:
             if not isinstance(event, _WITH_DIGESTS):
                 continue
-            digests = event.digests
-            known = self.digests.setdefault(tuple(digests.values()), digests)
-            if known is not digests and known == digests:
+            known = self.digests.get(event.step)
+            if known == event.digests:
                 put(event, "digests", known)
+            else:
+                self.digests[event.step] = event.digests
             if isinstance(event, StepDone):
                 put(event, "batch_ids", self.batches.setdefault(event.batch_ids, event.batch_ids))
 

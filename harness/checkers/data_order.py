@@ -1,6 +1,7 @@
 """The samples of the retained steps are those of the uninterrupted run, each once, in the same order."""
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -64,7 +65,7 @@ def check(_expectation: ExactlyOnceData, evidence: Evidence) -> Finding:
         _judge_epochs(executions, ruling)
     ruling.broken.extend(_repetitions(executions))
     ruling.doubt_lost(evidence.lost("events"))
-    retained = sum(execution.is_retained for execution in executions)
+    retained = sum([execution.is_retained for execution in executions])
     ruling.measures = {"batches_compared": float(compared), "batches_retained": float(retained)}
     replayed = len(executions) - retained
     kept = f"{retained} retained batches are those of the uninterrupted run in its order, and {replayed} lost ones took the same samples"
@@ -73,14 +74,25 @@ def check(_expectation: ExactlyOnceData, evidence: Evidence) -> Finding:
 
 def _executions(task: int, lineage: Lineage) -> Iterator[_Execution]:
     lives = lineage.incarnations_of(task)
-    ranks = sorted({step.rank for life in lives for step in life.all_steps})
-    retained = {id(step) for rank in ranks for step in lineage.retained_steps(task, rank)}
+    cuts = _cuts(lives)
     resume = -1
     for life in lives:
         resume += life.restored_step is not None
+        count, cut = max(resume, 0), cuts[life.number]
         for step in life.all_steps:
             if step.batch_ids:
-                yield _Execution((step.task, step.rank, step.step), life, max(resume, 0), step, id(step) in retained)
+                yield _Execution((task, step.rank, step.step), life, count, step, step.step <= cut)
+
+
+def _cuts(lives: Sequence[Incarnation]) -> Mapping[int, float]:
+    """For each life the step up to which its work was retained: no later life went back behind it."""
+    cuts: dict[int, float] = {}
+    lowest = math.inf
+    for life in reversed(lives):
+        cuts[life.number] = lowest
+        if life.restored_step is not None:
+            lowest = min(lowest, life.restored_step)
+    return cuts
 
 
 def _compare(executions: list[_Execution], golden: Mapping[Place, StepDone], evidence: Evidence, ruling: Ruling) -> int:
@@ -110,11 +122,14 @@ def _compare(executions: list[_Execution], golden: Mapping[Place, StepDone], evi
 
 def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) -> None:
     """Steps of the uninterrupted run that the retained lineage has passed over, or whose samples it does not tell, on each rank."""
-    named = [step for life in golden.incarnations_of(task) for step in life.all_steps if step.batch_ids]
-    for rank in sorted({step.rank for step in named}):
+    named: dict[int, list[int]] = defaultdict(list)
+    for (of_task, rank, step), done in golden.step_at.items():
+        if of_task == task and done.batch_ids:
+            named[rank].append(step)
+    for rank in sorted(named):
         retained = evidence.lineage.retained_steps(task, rank)
-        last = max((step.step for step in retained), default=0)
-        owed = sorted({step.step for step in named if step.rank == rank and step.step <= last})
+        last = max([step.step for step in retained], default=0)
+        owed = sorted(step for step in named[rank] if step <= last)
         _judge_passed_over(owed, retained, evidence, ruling)
         silent = sorted({step.step for step in retained if not step.batch_ids} & set(owed))
         if silent:

@@ -115,8 +115,10 @@ class Lineage:
     def _looks(self) -> Mapping[int, Sequence[Look]]:
         """By task, in order of time."""
         events: dict[int, list[StorageEvent]] = defaultdict(list)
+        wanted = frozenset(STORAGE_EVENTS)
         for event in self.events:
-            if isinstance(event, STORAGE_EVENTS):
+            if type(event) in wanted:
+                event = cast("StorageEvent", event)
                 events[event.task].append(event)
         return {task: tuple(read_looks(sorted(of_task, key=lambda event: event.t_s))) for task, of_task in events.items()}
 
