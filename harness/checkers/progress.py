@@ -5,6 +5,7 @@ progress. Source: nvidia-resiliency-ext, ``--ft-...`` progress tracking (3 cycle
 An attempt that an injection ended before a save was due owed no progress: it is no cycle, and breaks no series either.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from harness.scenario.expectations import MakesProgress
 from harness.verdict import Finding
 
 CHECKER = "makes-progress"
+
+RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception)\b")
+"""Begins the last line of a traceback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +155,16 @@ def _crash_loops(attempts: Sequence[Attempt], cycles_max: int, evidence: Evidenc
         if len(row) == cycles_max + 1:
             step, code, signal = _place(attempt)
             how = f"exit code {code}" if code is not None else f"signal {signal}"
-            last = [line.text for line in attempt.logs if line.stream == "stderr"][-1:] or ["nothing on standard error"]
-            found.append(f"crash loop: {len(row)} attempts in a row ended with {how} after step {step}; the last said: {last[0]}")
+            loop = f"crash loop: {len(row)} attempts in a row ended with {how} after step {step}"
+            found.append(f"{loop}; the last said: {_last_words(attempt)}")
     return found
+
+
+def _last_words(attempt: Attempt) -> str:
+    """The end of its last traceback, which libraries that speak at exit may have talked over; else its last line on standard error."""
+    said = [line.text for line in attempt.logs if line.stream == "stderr"]
+    raised = [text for text in said if RAISED.match(text)]
+    return (raised or said or ["nothing on standard error"])[-1]
 
 
 def _place(attempt: Attempt) -> tuple[int, int | None, int | None]:

@@ -63,6 +63,14 @@ def test_the_same_death_at_the_same_step_is_a_crash_loop_with_its_last_words():
     assert finding.reason == "crash loop: 3 attempts in a row ended with exit code 1 after step 7; the last said: ArithmeticError: nan"
 
 
+def test_what_libraries_say_at_exit_does_not_talk_over_the_traceback():
+    run = crashing(Run().attempt(0).begin().steps(1, 7).killed(), 2).attempt(3).begin(5).steps(6, 7)
+    for text in ("Traceback (most recent call last):", "    raise EOFError", "EOFError: Ran out of input", "I1129 cache_misses: 0"):
+        run.here(LogLine, stream="stderr", text=text)
+
+    assert judge(run.exit(1).finish(succeeded=False)).reason.endswith("the last said: EOFError: Ran out of input")
+
+
 def test_another_death_or_another_step_is_no_crash_loop():
     run = Run(msgspec.structs.replace(JOB, save_every=1)).attempt(0).begin()
     for number in range(1, 5):
