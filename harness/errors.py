@@ -22,7 +22,6 @@ Every error builds its message from its fields: what was attempted, what was see
 from collections.abc import Sequence
 from pathlib import Path
 
-
 KNOWN_SHOWN_MAX = 5
 """Names shown where none is close to what was asked for: enough to see their form, few enough for one message."""
 

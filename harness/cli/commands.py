@@ -125,7 +125,7 @@ def run(
     _require_target(target)
     _require_writable(runs_dir)
     work = [
-        Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve()))
+        Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve()), argv=tuple(sys.argv))
         for scenario in by_cost(chosen)
     ]
     return _run_batch(work, jobs=jobs, runs_dir=runs_dir.resolve(), as_json=as_json)
@@ -187,6 +187,7 @@ def replay(
         keep=keep,
         root=str(root.resolve()),
         runs_dir=str(runs_dir.resolve()),
+        argv=tuple(sys.argv),
     )
     return _run_batch([job], jobs=1, runs_dir=runs_dir.resolve(), as_json=as_json)
 

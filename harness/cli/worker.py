@@ -29,7 +29,7 @@ PROGRESS_EVERY_S = 0.2
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One line in: what to run."""
+    """One line in: what to run, and what the user typed for it."""
 
     scenario: Scenario
     target: str
@@ -37,6 +37,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool
     root: str
     runs_dir: str
+    argv: tuple[str, ...] = ()
 
 
 class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
@@ -120,7 +121,7 @@ def work(job: Job, wire: Wire) -> Message:
     clock = SystemClock()
     opened: list[RunDirectory] = []
     narrator = Narrator(job.scenario.name, clock, wire)
-    options = Options(root=Path(job.root), seed=job.seed, keep=job.keep, progress=narrator, opened=opened.append)
+    options = Options(root=Path(job.root), seed=job.seed, keep=job.keep, argv=job.argv, progress=narrator, opened=opened.append)
     store = RunStore(Path(job.runs_dir), clock)
     try:
         run = run_scenario(job.scenario, target=lambda: create(job.target, clock), clock=clock, store=store, options=options)

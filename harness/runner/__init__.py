@@ -1,5 +1,6 @@
 """Runs scenarios: ``run_scenario`` binds, plays, judges and stores one."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ class Options:
         keep: Keep checkpoint directories of valid runs too.
         progress: Told of every event.
         opened: Told of the run directory as soon as it exists.
+        argv: What the user typed, for the header; empty: the command line of this process.
     """
 
     root: Path
@@ -39,6 +41,7 @@ class Options:
     keep: bool = False
     progress: Progress | None = None
     opened: Callable[[RunDirectory], None] | None = None
+    argv: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,4 +130,5 @@ def _stage(
         seed=options.seed,
         golden=known,
         progress=options.progress,
+        argv=options.argv or tuple(sys.argv),
     )

@@ -57,6 +57,7 @@ class Stage:
         clock: The time.
         root: What the workload's ``directory`` is relative to.
         seed: Replaces ``{seed}`` in the workload.
+        argv: What was typed to make the run.
         golden: What is known of the uninterrupted run.
         progress: Told of every event, for live output.
     """
@@ -67,6 +68,7 @@ class Stage:
     clock: Clock
     root: Path
     seed: int
+    argv: tuple[str, ...] = ()
     golden: GoldenKnown | None = None
     progress: Progress | None = None
 
@@ -222,7 +224,7 @@ class _Performance:
             seed=self._stage.seed,
             opened_at=self._stage.clock.utc().isoformat(timespec="milliseconds"),
             commit=commit_of(self._stage.root),
-            argv=tuple(sys.argv),
+            argv=self._stage.argv,
             versions=_versions(),
         )
 
