@@ -125,8 +125,8 @@ def test_an_empty_history_holds_nothing(tmp_path: Path):
     assert read_history(written(tmp_path / "h")) == History(events=())
 
 
-def test_equal_states_are_kept_once(tmp_path: Path):
-    events = [StepDone(t_s=float(step), step=step, digests={"params": "p"}, batch_ids=(1, 2)) for step in range(3)]
+def test_equal_states_of_a_step_are_kept_once(tmp_path: Path):
+    events = [StepDone(t_s=float(rank), step=5, rank=rank, digests={"params": "p"}, batch_ids=(1, 2)) for rank in range(3)]
     repeated = Repeated()
     first = read_history(written(tmp_path / "h", *events), repeated=repeated).events
     second = read_history(tmp_path / "h", repeated=repeated).events

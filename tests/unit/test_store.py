@@ -39,7 +39,7 @@ def test_a_run_lies_under_its_scenario_its_time_and_its_seed(store: RunStore):
     assert directory.name == "a-b/20260101T000000.000Z-7"
     assert all(folder.is_dir() for folder in (directory.checkpoints, directory.kept, directory.logs))
     owner = directory.owner()
-    assert owner == Owner(run_id=run_id, process=identify([os.getpid()])[0])
+    assert owner == Owner(run_id=run_id, process=identify([os.getpid()])[0], host=os.uname().nodename)
 
 
 def test_runs_that_begin_in_the_same_millisecond_are_told_apart(store: RunStore):
