@@ -13,7 +13,8 @@ def clean(runs_dir: Path, clock: Clock) -> list[str]:
     """Finish owed undos and end leftovers of every run whose owner is gone; returns one line for each thing done.
 
     A run is dead when the process that ran it is; its history stays. Running it twice is harmless. After a reboot nothing of a run
-    lives, and its undos find no process. A run of another machine that shares the directory is left to that one: nobody here can see its processes.
+    lives, and its undos find no process. A run of another machine that shares the directory is left to that one: its processes are not
+    seen here.
     """
     done: list[str] = []
     for run in RunStore(runs_dir, clock).runs():
