@@ -101,9 +101,9 @@ def test_wrong_usage_is_one_message_exit_64_and_nothing_started(harness: Command
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('"deadline_s": 60.0', '"deadline_s": -1', "deadline_s is -1.0: a finite number > 0"),
+        ('"deadline_s": 60.0', '"deadline_s": -1', "deadline_s: it is -1.0: a finite number > 0"),
         ('"type": "kill"', '"type": "moon"', "injections[0].fault"),
-        ('"step": 7', '"step": "seven"', "injections[0].at.step: Expected `int`, got `str`"),
+        ('"step": 7', '"step": "seven"', "injections[0].at.step: it is 'seven': expected `int`, got `str`"),
         ('"name": "a-good', '"nme": "a-good', "nme"),
         ('"a test"', '"a test', "malformed"),
     ],
