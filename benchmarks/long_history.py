@@ -2,6 +2,7 @@
 
 import json
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from harness.runner import check_run
 from harness.store import RunDirectory
 
 EVENTS = 100_000
+PROCESSOR = "processor"
 
 SECONDS = Row(name="history-time", what="reading and checking a history of 100,000 events, by all checkers", unit="s", goal=Goal(limit=1.0))
 MEMORY = Row(name="history-memory", what="the same, peak memory of the process", unit="MB", goal=Goal(limit=150.0), decimals=0)
@@ -29,7 +31,7 @@ PAGE_SIZE = Row(name="report-size", what="size of that page", unit="MB")
 def measure(effort: Effort) -> Mapping[str, Measured]:
     """Write the run once, and read it in fresh processes: what one has in memory or in caches does not count for the next."""
     rows = (SECONDS, MEMORY, PAGE_SECONDS, PAGE_SIZE)
-    samples: dict[str, list[float]] = {row.name: [] for row in rows}
+    samples: dict[str, list[float]] = {name: [] for name in (*(row.name for row in rows), PROCESSOR)}
     with tempfile.TemporaryDirectory() as scratch:
         directory = write_long_run(Path(scratch) / "run", events_min=EVENTS)
         for _ in range(effort.rounds(9, 2)):
@@ -38,18 +40,21 @@ def measure(effort: Effort) -> Mapping[str, Measured]:
                 answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
                 for name, value in json.loads(answer).items():
                     samples[name].append(value)
-        note = f"{_lines(directory.history_path):,} events, {_lines(directory.golden_path):,} more of the uninterrupted run beside it"
+        count, more = (_lines(path) for path in (directory.history_path, directory.golden_path))
+    processor_s = statistics.median(samples.pop(PROCESSOR))
+    note = f"{count:,} events, {more:,} more of the uninterrupted run beside it; {processor_s:.2f} s of processor time"
     return {name: Measured(found, note if name == SECONDS.name else "") for name, found in samples.items()}
 
 
 def check(directory: RunDirectory) -> dict[str, float]:
     """Judge the run."""
-    begin_s = time.perf_counter()
+    begin_s, processor_begin_s = time.perf_counter(), time.process_time()
     run = check_run(directory)
-    seconds = time.perf_counter() - begin_s
+    seconds, processor_s = time.perf_counter() - begin_s, time.process_time() - processor_begin_s
     assert run.verdict.is_valid, run.explain()
     directory.write(directory.verdict_path, msgspec.json.encode(run.verdict))
-    return {SECONDS.name: seconds, MEMORY.name: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    return {SECONDS.name: seconds, PROCESSOR: processor_s, MEMORY.name: memory_mb}
 
 
 def report(directory: RunDirectory) -> dict[str, float]:
