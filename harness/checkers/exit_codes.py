@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import SIGKILL
 
+from harness.checkers.durability import stored_at_end
 from harness.checkers.evidence import Evidence, Ruling
-from harness.checkers.storage import tells_steps_of
 from harness.history import AttemptExited, Done, FaultHealed
-from harness.lineage import Attempt, newest_sound
+from harness.lineage import Attempt
 from harness.scenario import kind_of
 from harness.scenario.expectations import ExitCodes
 from harness.scenario.faults import FailWrites
@@ -74,19 +74,11 @@ def _is_done(attempt: Attempt, evidence: Evidence) -> bool | None:
         return True
     if evidence.is_job_heard and (workload.speaks_protocol or workload.outside.logs.done):
         return False
-    newest = _newest_at_end(attempt, evidence)
+    newest = stored_at_end(attempt, evidence)
     if newest is None or not workload.steps:
         return None
     is_final_saved = workload.save_every > 0 and workload.steps % workload.save_every == 0
     return True if newest >= workload.steps else False if is_final_saved else None
-
-
-def _newest_at_end(attempt: Attempt, evidence: Evidence) -> int | None:
-    """The newest sound step in the survey that was made when the attempt had ended."""
-    for survey in evidence.lineage.surveys(attempt.task):
-        if survey.seen.occasion == "attempt-end" and survey.seen.attempt == attempt.number:
-            return newest_sound(survey.held) if tells_steps_of(evidence, attempt.task, survey.held) else None
-    return None
 
 
 def _judge(end: _End, expectation: ExitCodes, evidence: Evidence, ruling: Ruling) -> None:

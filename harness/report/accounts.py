@@ -156,7 +156,7 @@ def advising_of(record: Record) -> Advising | None:
             save_s=save_s,
             saves=len(ledger.save_s),
             step_s=statistics.median(span.seconds for span in ledger.spans if span.step >= 0),
-            restart_s=statistics.median(recovery.seconds for recovery in ledger.recoveries) if ledger.recoveries else None,
+            restart_s=statistics.median(recovery.restart_s for recovery in ledger.recoveries) if ledger.recoveries else None,
             rows=tuple((row, young_interval_s(save_s, row.mtti_s)) for row in rows),
         )
     return None
