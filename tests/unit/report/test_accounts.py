@@ -37,7 +37,7 @@ def test_advice_says_what_it_rests_on():
     assert advising is not None
     assert advising.saves == 4
     assert advising.save_s == pytest.approx(0.1)
-    assert advising.restart_s == pytest.approx(1.3)
+    assert advising.restart_s == pytest.approx(1.0)  # the recovery of 1.3 s without the steps that were done again
     for row, young_s in advising.rows:
         assert row.interval_s == pytest.approx(young_s, rel=0.05)
 
