@@ -26,12 +26,16 @@ class SavedStates:
     def __init__(self, lineage: Lineage, task: int) -> None:
         self._saves: dict[int, list[SaveBegun | SaveEnded]] = defaultdict(list)
         self._steps: dict[int, list[StepDone]] = defaultdict(list)
-        for life in lineage.incarnations_of(task):
+        lives = lineage.incarnations_of(task)
+        restored = {event.step for life in lives for event in life.restores}
+        for life in lives:
             saves: tuple[SaveBegun | SaveEnded, ...] = life.saves_begun + life.saves_ended
-            for save in filter(_has_digests, saves):
-                self._saves[save.step].append(save)
-            for step in filter(_has_digests, life.all_steps):
-                self._steps[step.step].append(step)
+            for save in saves:
+                if save.step in restored and save.digests:
+                    self._saves[save.step].append(save)
+            for step in life.all_steps:
+                if step.step in restored and step.digests:
+                    self._steps[step.step].append(step)
 
     def compare(self, restored: Restored) -> str | None:
         """The first part in which a loaded state differs from each that was saved; empty when it equals one; None: nothing to compare with.
@@ -50,7 +54,3 @@ class SavedStates:
         steps = [event for event in self._steps[restored.step] if event.t_s <= restored.t_s and event.rank == restored.rank]
         own = [event.digests for event in saves if event.rank == restored.rank]
         return own or [event.digests for event in steps] or [event.digests for event in saves]
-
-
-def _has_digests(event: SaveBegun | SaveEnded | StepDone) -> bool:
-    return bool(event.digests)

@@ -50,13 +50,13 @@ def spans_of(attempt: Attempt, begin_s: float, end_s: float, *, cuts: Mapping[in
     return [*spans, *_split_compile(list(_walk(last, cursor_s, end_s, cuts[last.number])))]
 
 
-_CLOSING = (StepDone, SaveBegun, SaveEnded, Booted, RestoreBegun, Restored, Started, SigtermSeen, Done)
+_CLOSING = frozenset({StepDone, SaveBegun, SaveEnded, Booted, RestoreBegun, Restored, Started, SigtermSeen, Done})
 """Words that say what the time before them was; markers and barriers do not."""
 
 
 def _walk(life: Incarnation, begin_s: float, end_s: float, cut: int) -> Iterator[Span]:
     """Go through what rank 0 said; each word closes the span before it."""
-    words = [event for event in life.events if event.rank == 0 and isinstance(event, _CLOSING) and event.t_s <= end_s]
+    words = [event for event in life.events if type(event) in _CLOSING and event.rank == 0 and event.t_s <= end_s]
     phase = _Phase(cut=cut)
     cursor_s = begin_s
     for index, event in enumerate(words):

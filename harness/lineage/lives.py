@@ -5,7 +5,7 @@ restarts its workers inside one attempt, so an attempt may hold several.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -196,8 +196,11 @@ class _Lives:
     _life_of_rank: dict[int, int] = field(default_factory=dict)
     _opened: set[tuple[str, int, int]] = field(default_factory=set)
 
-    def hear(self, events: Iterable[JobEvent]) -> list[list[JobEvent]]:
+    def hear(self, events: Sequence[JobEvent]) -> list[list[JobEvent]]:
         """Add each event to the life it belongs to; returns the lives."""
+        openings = [(type(event), event.rank) for event in events if isinstance(event, _OPENING)]
+        if len(set(openings)) == len(openings):
+            return [list(events)] if events else []  # nobody was started twice
         for event in events:
             life = self._life_of_rank.get(event.rank)
             if life is None or isinstance(event, _OPENING):
