@@ -32,7 +32,7 @@ class _Rank:
     """How far a rank is: its last step, and what it said since. The same marker again (a heartbeat) is no progress."""
 
     step: int = 0
-    said: set[tuple[str, int]] = field(default_factory=set)
+    said: set[tuple[object, int]] = field(default_factory=set)
     is_waiting: bool = False
 
 
@@ -113,7 +113,7 @@ class Watchdog:
         rank = watched.ranks.get(event.rank)
         if rank is None:
             rank = watched.ranks[event.rank] = _Rank()
-        word = (event.name, event.step) if isinstance(event, Marked) else (type(event).__name__, getattr(event, "step", -1))
+        word: tuple[object, int] = (event.name, event.step) if isinstance(event, Marked) else (type(event), getattr(event, "step", -1))
         if word in rank.said:
             return
         watched.heard_s = max(watched.heard_s, event.t_s)

@@ -144,17 +144,12 @@ class Attempt:
         return self.started_s <= t_s and (self.exit is None or self.exit.t_s > t_s)
 
 
-def read_attempt(task: int, number: int, events: Sequence[Event], *, first_life: int) -> Attempt:
-    """Put together one attempt from what was seen of it; its lives are numbered from ``first_life``."""
-    spoken: list[JobEvent] = []
-    seen: list[Event] = []
-    for event in events:
-        if isinstance(event, JobEvent):
-            spoken.append(event)
-        else:
-            seen.append(event)
+def read_attempt(task: int, number: int, spoken: Sequence[JobEvent], seen: Sequence[Event], *, first_life: int) -> Attempt:
+    """Put together one attempt from what it said and what else was seen of it; its lives are numbered from ``first_life``."""
     end = next((event for event in seen if isinstance(event, AttemptExited)), None)
-    started_s = next((event.t_s for event in seen if isinstance(event, AttemptStarted)), events[0].t_s)
+    started_s = next(
+        (event.t_s for event in seen if isinstance(event, AttemptStarted)), min(event.t_s for event in (*spoken[:1], *seen[:1]))
+    )
     heard = _Lives().hear(sorted(spoken, key=attrgetter("t_s"))) or [[]]
     begins = [started_s] + [life[0].t_s for life in heard[1:]]
     incarnations = tuple(

@@ -123,20 +123,23 @@ class Lineage:
         return {task: tuple(read_looks(sorted(of_task, key=lambda event: event.t_s))) for task, of_task in events.items()}
 
 
-_OF_AN_ATTEMPT = (JobEvent, LogLine, AttemptStarted, AttemptExited, AttemptAbandoned, SignalSent)
+_OF_AN_ATTEMPT = (LogLine, AttemptStarted, AttemptExited, AttemptAbandoned, SignalSent)
 
 
 def trace(events: Iterable[Event]) -> Lineage:
     """Read a history as lives of the job."""
     everything = tuple(events)
     places: dict[tuple[int, int], list[Event]] = defaultdict(list)
+    words: dict[tuple[int, int], list[JobEvent]] = defaultdict(list)
     for event in everything:
-        if isinstance(event, _OF_AN_ATTEMPT):
+        if isinstance(event, JobEvent):
+            words[event.task, event.attempt].append(event)
+        elif isinstance(event, _OF_AN_ATTEMPT):
             places[event.task, event.attempt].append(event)
     attempts: list[Attempt] = []
     lives: dict[int, int] = defaultdict(int)
-    for task, number in sorted(places):
-        attempt = read_attempt(task, number, places[task, number], first_life=lives[task])
+    for task, number in sorted(places.keys() | words.keys()):
+        attempt = read_attempt(task, number, words[task, number], places[task, number], first_life=lives[task])
         lives[task] += len(attempt.incarnations)
         attempts.append(attempt)
     return Lineage(events=everything, attempts=tuple(attempts))
