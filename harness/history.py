@@ -444,7 +444,7 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What events repeat, kept once: ranks, saves and the uninterrupted run name the same states and samples.
+    """What steps repeat, kept once: ranks, attempts and the uninterrupted run name the same states and samples.
 
     A long history with the uninterrupted run beside it takes a third of the memory, and equal states are found equal at once.
 
@@ -457,21 +457,17 @@ class Repeated:
     batches: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def share(self, events: Iterable[Event]) -> None:
-        """Let events that were just read, and that nobody else has seen, hold the values seen before."""
+        """Let steps that were just read, and that nobody else has seen, hold the values seen before."""
         put = msgspec.structs.force_setattr
         for event in events:
-            if not isinstance(event, _WITH_DIGESTS):
-                continue
-            known = self.digests.get(event.step)
-            if known == event.digests:
-                put(event, "digests", known)
-            else:
-                self.digests[event.step] = event.digests
-            if isinstance(event, StepDone):
+            if type(event) is StepDone:
+                known = self.digests.get(event.step)
+                if known == event.digests:
+                    put(event, "digests", known)
+                else:
+                    self.digests[event.step] = event.digests
                 put(event, "batch_ids", self.batches.setdefault(event.batch_ids, event.batch_ids))
 
-
-_WITH_DIGESTS = (StepDone, SaveBegun, SaveEnded, Restored)
 
 _DECODER = msgspec.json.Decoder(AnyEvent)
 
