@@ -32,8 +32,24 @@ class _Rank:
     """How far a rank is: its last step, and what it said since. The same marker again (a heartbeat) is no progress."""
 
     step: int = 0
+    done: StepDone | None = None
     said: set[tuple[object, int]] = field(default_factory=set)
     is_waiting: bool = False
+
+    def take(self, event: JobEvent) -> bool:
+        """Take note of a word; whether it was progress."""
+        if isinstance(event, StepDone):
+            if self.done is not None and event.step == self.step:
+                return False
+            self.done, self.step, self.is_waiting = event, event.step, False
+            self.said.clear()
+            return True
+        word: tuple[object, int] = (event.name, event.step) if isinstance(event, Marked) else (type(event), getattr(event, "step", -1))
+        if word in self.said:
+            return False
+        self.is_waiting = word[0] in WAITING_MARKERS
+        self.said.add(word)
+        return True
 
 
 @dataclass(slots=True)
@@ -113,15 +129,8 @@ class Watchdog:
         rank = watched.ranks.get(event.rank)
         if rank is None:
             rank = watched.ranks[event.rank] = _Rank()
-        word: tuple[object, int] = (event.name, event.step) if isinstance(event, Marked) else (type(event), getattr(event, "step", -1))
-        if word in rank.said:
-            return
-        watched.heard_s = max(watched.heard_s, event.t_s)
-        rank.is_waiting = word[0] in WAITING_MARKERS
-        if isinstance(event, StepDone):
-            rank.step = event.step
-            rank.said.clear()
-        rank.said.add(word)
+        if rank.take(event):
+            watched.heard_s = max(watched.heard_s, event.t_s)
 
     def _resume(self, event: FaultHealed | FaultFailed) -> None:
         held = self._held.get((event.task, event.attempt), set())

@@ -131,7 +131,7 @@ def _judge_gaps(task: int, golden: Lineage, evidence: Evidence, ruling: Ruling) 
         last = max([step.step for step in retained], default=0)
         owed = sorted(step for step in named[rank] if step <= last)
         _judge_passed_over(owed, retained, evidence, ruling)
-        silent = sorted({step.step for step in retained if not step.batch_ids} & set(owed))
+        silent = sorted({step.step for step in retained if not step.batch_ids}.intersection(owed))
         if silent:
             ruling.doubts.append(f"task {task} rank {rank}: step {silent[0]} does not tell its samples; {len(silent)} do not in all")
 

@@ -102,8 +102,9 @@ def _pairs(lineage: Lineage, golden: Lineage) -> Iterator[_Pair]:
     for task in lineage.tasks:
         for life in lineage.incarnations_of(task):
             yield from _pairs_of_life(life, golden.step_at)
-    inspected = {(event.task, event.step): event.digests for event in golden.of_type(Inspected)}
-    for event in lineage.of_type(Inspected):
+    mine = lineage.of_type(Inspected)
+    inspected = {(event.task, event.step): event.digests for event in golden.of_type(Inspected)} if mine else {}
+    for event in mine:
         if event.digests and (event.task, event.step) in inspected:
             yield _Pair(event, None, inspected[event.task, event.step], event.attempt > 0)
 

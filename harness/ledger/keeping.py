@@ -43,7 +43,7 @@ class Ledger:
     @property
     def unaccounted_s(self) -> float:
         """Wall time that no span holds; 0 but for rounding."""
-        return self.wall_s - sum(span.seconds for span in self.spans)
+        return self.wall_s - sum(self._totals.values())
 
     @property
     def goodput(self) -> float:
@@ -63,7 +63,7 @@ class Ledger:
     def _totals(self) -> Mapping[Category, float]:
         totals: dict[Category, float] = defaultdict(float)
         for span in self.spans:
-            totals[span.category] += span.seconds
+            totals[span.category] += span.end_s - span.begin_s
         return dict(totals)
 
 
