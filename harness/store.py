@@ -227,8 +227,9 @@ def open_run(path: Path) -> RunDirectory:
     """
     directory = RunDirectory(path)
     if not directory.scenario_path.exists():
-        siblings = [found.name for found in path.parent.glob("*") if (found / "scenario.json").exists()] if path.parent.exists() else []
-        raise UnknownNameError(kind="run directory", name=str(path), known=siblings)
+        below = [str(found.parent) for found in sorted(path.glob("*/scenario.json"), reverse=True)]  # where only the scenario was named
+        siblings = [found.parent.name for found in path.parent.glob("*/scenario.json")]
+        raise UnknownNameError(kind="run directory", name=str(path), known=below or siblings)
     return directory
 
 
