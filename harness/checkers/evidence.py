@@ -4,7 +4,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harness.history import Event, FaultObserved, FaultRequested, GoldenKnown, History, ObservationLost, RunClosed, RunOpened
+from harness.history import (
+    BarrierReached,
+    CheckpointsSeen,
+    Event,
+    FaultObserved,
+    FaultRequested,
+    GoldenKnown,
+    History,
+    LogLine,
+    Marked,
+    ObservationLost,
+    RunClosed,
+    RunOpened,
+    SaveBegun,
+    SaveEnded,
+)
 from harness.lineage import Lineage, trace
 from harness.scenario import Scenario
 from harness.verdict import Finding, Outcome
@@ -77,7 +92,12 @@ class Evidence:
 
 def gather(scenario: Scenario, history: History, golden: History | None = None) -> Evidence:
     """Put together what a run left behind."""
-    return Evidence(scenario=scenario, history=history, lineage=trace(history.events), golden=trace(golden.events) if golden else None)
+    uninterrupted = trace(event for event in golden.events if type(event) not in _NEVER_COMPARED) if golden else None
+    return Evidence(scenario=scenario, history=history, lineage=trace(history.events), golden=uninterrupted)
+
+
+_NEVER_COMPARED = frozenset({Marked, BarrierReached, SaveBegun, SaveEnded, CheckpointsSeen, LogLine})
+"""What an uninterrupted run saved, marked and logged is its own affair: half of it, and nothing to compare with."""
 
 
 def valid(checker: str, reason: str, *evidence: str, **measures: float) -> Finding:

@@ -1,7 +1,9 @@
 """Runs scenarios: ``run_scenario`` binds, plays, judges and stores one."""
 
+import contextlib
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,9 +115,22 @@ def check_run(directory: RunDirectory) -> Run:
     """
     scenario = read_scenario(directory.scenario_path)
     repeated = Repeated()
-    history = read_history(directory.history_path, repeated=repeated)
-    uninterrupted = read_history(directory.golden_path, repeated=repeated) if directory.golden_path.exists() else None
-    return Run(scenario=scenario, directory=directory, history=history, verdict=judge(scenario, history, uninterrupted))
+    with _nothing_collected():
+        history = read_history(directory.history_path, repeated=repeated)
+        uninterrupted = read_history(directory.golden_path, repeated=repeated) if directory.golden_path.exists() else None
+        return Run(scenario=scenario, directory=directory, history=history, verdict=judge(scenario, history, uninterrupted))
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """A long history is very many objects that all live until it is judged: to search them for garbage takes a while and finds none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _stage(
