@@ -39,25 +39,34 @@ ONE_NODE = TWO_NODES.replace("; raylet('bb')", "")
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
-    """Starts a job whose Ray answers a drain with a shell script."""
+def run_job(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    """Starts a job and waits until it has said its marker; afterwards nothing of it is left."""
     runs: list[Run] = []
 
-    def start_run(job: str, answer: str = "exit 0") -> Run:
-        cli = tmp_path / "python"
-        cli.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\nenv > {tmp_path}/environment\n{answer}\n')
-        cli.chmod(0o755)
-        run = Run("local", tmp_path / "home", python(f"cli = {str(cli)!r}\n{PARTS}{job}"))
-        runs.append(run)
-        run.start()
-        run.until(Marked)
-        run.until_true(lambda: len(run.target.process_ids(run.victim())) >= 2 + NODE_PROCESSES)
-        return run
+    def start_run(command: tuple[str, ...]) -> Run:
+        runs.append(Run("local", tmp_path / "home", command).start())
+        runs[-1].until(Marked)
+        return runs[-1]
 
     yield start_run
     for run in runs:
         run.stop()
         assert left_behind(run.launch.run_id) == []
+
+
+@pytest.fixture
+def start(run_job: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
+    """Starts a job whose Ray answers a drain with a shell script."""
+
+    def start_run(job: str, answer: str = "exit 0") -> Run:
+        cli = tmp_path / "python"
+        cli.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\nenv > {tmp_path}/environment\n{answer}\n')
+        cli.chmod(0o755)
+        run = run_job(python(f"cli = {str(cli)!r}\n{PARTS}{job}"))
+        run.until_true(lambda: len(run.target.process_ids(run.victim())) >= 2 + NODE_PROCESSES)
+        return run
+
+    return start_run
 
 
 def pid_of(run: Run, *words: str) -> int:
@@ -111,9 +120,8 @@ def test_the_head_is_its_control_store(start) -> None:
 
 
 @pytest.mark.parametrize("ask", ["kill", "drain", "state"])
-def test_without_a_cluster_there_is_nothing_to_hit(tmp_path, ask) -> None:
-    run = Run("local", tmp_path, python("emit('ready'); time.sleep(60)")).start()
-    run.until(Marked)
+def test_without_a_cluster_there_is_nothing_to_hit(run_job, ask) -> None:
+    run = run_job(python("emit('ready'); time.sleep(60)"))
     asks = {
         "kill": lambda: run.target.kill_ray_processes(run.victim(), "raylet"),
         "drain": lambda: run.target.drain_ray_node(run.victim(), 1.0),
@@ -122,7 +130,6 @@ def test_without_a_cluster_there_is_nothing_to_hit(tmp_path, ask) -> None:
 
     with pytest.raises(LookupError, match="its Ray cluster is not up"):
         asks[ask]()
-    run.stop()
 
 
 def test_a_drain_is_ray_s_own_command_and_awaited_beside_the_loop(start, tmp_path) -> None:
@@ -219,13 +226,10 @@ with contextlib.ExitStack() as stack:
 
 
 @pytest.mark.slow
-def test_ray_itself_accepts_a_drain_and_loses_the_node(tmp_path) -> None:
-    run = Run("local", tmp_path, (sys.executable, "-c", CLUSTER)).start()
-    run.until(Marked)
+def test_ray_itself_accepts_a_drain_and_loses_the_node(run_job) -> None:
+    run = run_job((sys.executable, "-c", CLUSTER))
     node_id = run.target.drain_ray_node(run.victim(), 1.0)
     until_state(run, node_id, "dead")
 
     head = pid_of(run, "--head")
     assert run.target.kill_ray_processes(run.victim(), "raylet") == (head,)
-    run.stop()
-    assert left_behind(run.launch.run_id) == []
