@@ -41,6 +41,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     findings: tuple[Finding, ...]
 
+    def __repr__(self) -> str:
+        """Short: an assertion that fails prints it."""
+        return f"Verdict({self.outcome}, {len(self.findings)} findings)"
+
     @property
     def is_valid(self) -> bool:
         """Whether every expectation was checked and kept."""

@@ -32,8 +32,10 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
     ruling.measures = {
         "final_step": float(max(account.final for account in accounts)),
         "executed_step": float(min(account.executed for account in accounts)),
-        "durable_step": float(min(account.durable or 0 for account in accounts)),
     }
+    durable = [account.durable for account in accounts if account.durable is not None]
+    if len(durable) == len(accounts):
+        ruling.measures["durable_step"] = float(min(durable))
     if closed.reason != "finished":
         ruling.broken.append(f"the run had to be ended at {closed.t_s:.2f} s: {closed.reason}{_after(closed.detail)}; {accounts[0]}")
     elif any(isinstance(injection.fault, CancelExecution) for injection in evidence.scenario.injections):

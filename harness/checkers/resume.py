@@ -26,7 +26,7 @@ def check(expectation: ResumesFromNewestDurable, evidence: Evidence) -> Finding:
         _judge_coverage(task, evidence, ruling)
     ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
     total, most = sum(lost_steps), max(lost_steps, default=0)
-    ruling.measures = {"resumes": float(len(lost_steps)), "lost_steps": float(total), "lost_steps_max": float(most)}
+    ruling.measures = {"resumes": float(len(lost_steps)), "lost_steps": float(total), "lost_steps_at_once": float(most)}
     repeated = f"{total} steps were repeated, at most {most} at once of {expectation.lost_steps_max} allowed"
     return ruling.conclude(
         CHECKER,

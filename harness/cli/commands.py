@@ -87,8 +87,8 @@ def list_scenarios(catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile 
     console = Console()
     for scenario in known.values():
         faults = ", ".join(kind_of(injection.fault) for injection in scenario.injections) or "no fault"
-        slow = " (slow)" if "slow" in scenario.tags else ""
-        console.print(Text(scenario.name + slow, style="bold"), soft_wrap=True)
+        tags = f" ({', '.join(scenario.tags)})" if scenario.tags else ""
+        console.print(Text.assemble((scenario.name, "bold"), tags), soft_wrap=True)
         console.print(
             Text(
                 f"    {scenario.workload.name}: {faults}; {', '.join(name_of(expectation) for expectation in scenario.expects)}",
@@ -138,9 +138,11 @@ def check(run_directory: Annotated[Path, typer.Argument(help="A directory under 
     if as_json:
         typer.echo(msgspec.json.encode(judged.verdict).decode())
     else:
-        typer.echo(judged.explain())
+        typer.echo(f"{judged.scenario.name}: {judged.verdict.outcome}")
         for finding in judged.verdict.findings:
             typer.echo(f"  {finding.outcome:8} {finding.checker}: {finding.reason}")
+            for line in finding.evidence if finding in judged.verdict.worst() and not judged.verdict.is_valid else ():
+                typer.echo(f"           {line}")
     return EXIT_CODES[judged.verdict.outcome]
 
 
@@ -258,6 +260,7 @@ def _seed_of(run: RunDirectory) -> int:
 
 def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool) -> int:
     clock = SystemClock()
+    began_s = clock.monotonic_s()
     console = Console(stderr=as_json)
     is_live = console.is_terminal and not as_json
     try:
@@ -270,16 +273,16 @@ def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool)
         index = write_index(RunStore(runs_dir, clock))  # what has ended can be looked at, interrupted or not
     if as_json:
         typer.echo(msgspec.json.encode(list(results.values())).decode())
-    _conclude(console, list(results.values()), str(index))
+    _conclude(console, list(results.values()), str(index), wall_s=clock.monotonic_s() - began_s)
     return _exit_code(list(results.values()))
 
 
-def _conclude(console: Console, results: Sequence[Finished | Refused], index: str) -> None:
+def _conclude(console: Console, results: Sequence[Finished | Refused], index: str, *, wall_s: float) -> None:
     outcomes = [outcome_of(message) for message in results]
     counted = ", ".join(
         f"{outcomes.count(outcome)} {outcome}" for outcome in ("valid", "invalid", "unknown", "error") if outcome in outcomes
     )
-    console.print(f"{counted}\nreport: {index}", highlight=False, soft_wrap=True)
+    console.print(f"{counted} in {wall_s:.0f} s\nreport: {index}", highlight=False, soft_wrap=True)
 
 
 def _exit_code(results: Sequence[Finished | Refused]) -> int:

@@ -46,7 +46,7 @@ class Options:
     argv: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Run:
     """A run that is over."""
 
@@ -54,6 +54,10 @@ class Run:
     directory: RunDirectory
     history: History
     verdict: Verdict
+
+    def __repr__(self) -> str:
+        """Short: an assertion that fails prints it."""
+        return f"Run({self.directory.name}: {self.verdict.outcome})"
 
     @property
     def seed(self) -> int:
