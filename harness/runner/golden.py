@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from harness.checkers import judge
+from harness.config import CONFIG_NAME
 from harness.errors import InvalidDocumentError
 from harness.history import SCHEMA_VERSION, Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
 from harness.runner.binding import inherited
@@ -145,7 +146,7 @@ def _source_files(workload: Workload, root: Path) -> list[Path]:
             raise _refused(workload, f"{source!r} is not in {directory}", "correct it: an uninterrupted run is kept by its content")
         files.update([tree] if tree.is_file() else _files_below(tree, workload))
     if not workload.sources:
-        files.update(path for path in _files_below(directory, workload) if path.suffix in CODE_SUFFIXES)
+        files.update(path for path in _files_below(directory, workload) if path.suffix in CODE_SUFFIXES and path.name != CONFIG_NAME)
     if len(files) > SOURCE_FILES_MAX:
         raise _refused(workload, f"more than {SOURCE_FILES_MAX} files of code are in {directory}", NAME_SOURCES)
     return sorted(files)

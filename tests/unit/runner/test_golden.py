@@ -166,6 +166,16 @@ def test_another_form_of_history_makes_another_run(key, monkeypatch):
     assert key() != before
 
 
+def test_what_is_said_of_the_job_is_no_code_of_it(key, tmp_path: Path):
+    before = key()
+
+    (tmp_path / "harness.toml").write_text("[workload]\n")
+    assert key() == before
+    (tmp_path / "train.toml").write_text("[model]\n")
+
+    assert key() != before
+
+
 @pytest.mark.parametrize("sources", [(), ("data",)])
 def test_a_tree_without_end_is_given_up_and_sources_are_asked_for(key, monkeypatch, tmp_path: Path, sources: tuple[str, ...]):
     (tmp_path / "data").mkdir()
