@@ -103,10 +103,11 @@ def test_stopped_children_are_killed_too(start):
 HARNESS = """
 import sys
 from pathlib import Path
+from harness.targets import left_behind
 from tests.contract.driver import Run
 command = ("sh", "-c", "setsid sleep 60 & env -i sleep 60 & echo up; sleep 60")
 run = Run(sys.argv[1], Path(sys.argv[2]), command, run_id=sys.argv[3], armed=("step:after",)).start()
-while not run.lines(): run.poll()
+while not run.lines() or len(left_behind(sys.argv[3])) < 6: run.poll()
 print("up", flush=True)
 while True: run.poll()
 """

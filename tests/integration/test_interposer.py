@@ -374,7 +374,11 @@ signal.signal({int(number)}, handle)
 print("ready", flush=True)
 signal.pause()
 """
-    process = stage.start_python(code)
+    inherited = signal.signal(number, signal.SIG_DFL)  # a test run under nohup ignores SIGHUP, and so would what it starts
+    try:
+        process = stage.start_python(code)
+    finally:
+        signal.signal(number, inherited)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
