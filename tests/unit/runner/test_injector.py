@@ -11,7 +11,7 @@ from harness.history import AttemptExited, Event, FaultFailed, FaultHealed, Faul
 from harness.runner.injector import Injector
 from harness.scenario import Injection, Scenario, Workload
 from harness.scenario.expectations import Completes
-from harness.scenario.faults import DeletePath, Kill, Pause, TruncateFile
+from harness.scenario.faults import DeletePath, DrainRayNode, Kill, Pause, TruncateFile
 from harness.scenario.triggers import AtStep, OnEffect, OnLog
 from harness.undo import UndoJournal
 from tests.unit.faults.conftest import FullTarget
@@ -162,6 +162,18 @@ def test_what_could_not_be_recorded_is_healed_all_the_same(tmp_path: Path):
 
     assert [type(event) for event in healed] == [FaultObserved, FaultHealed]
     assert set(stand.target.states.values()) == {"running"}
+
+
+def test_an_effect_that_will_not_come_is_a_failure_and_asked_for_no_more(tmp_path: Path):
+    drain = Injection(fault=DrainRayNode(), at=AtStep(step=5), name="drain")
+    stand = Stand(tmp_path, drain, Injection(fault=Kill(), at=OnEffect(of="drain"), name="kill"))
+
+    stand.injector.tick([STEP])
+    stand.target.absent = "Ray refused to drain the node"
+    stand.injector.tick([])
+    stand.injector.tick([])
+
+    assert stand.acts == [(FaultRequested, "drain"), (FaultFailed, "drain")]
 
 
 def test_a_line_is_searched_as_far_as_a_person_would_read(tmp_path: Path):
