@@ -27,7 +27,7 @@ def load(*, catalogue: str, config: Path | None, root: Path) -> Mapping[str, Sce
     """Load scenarios by name.
 
     Raises:
-        CatalogueMissingError: The module cannot be imported.
+        CatalogueMissingError: The module cannot be imported, or raises while it is.
         InvalidDocumentError: The TOML file does not validate.
     """
     if config is not None:
@@ -43,9 +43,16 @@ def load(*, catalogue: str, config: Path | None, root: Path) -> Mapping[str, Sce
         raise CatalogueMissingError(name=catalogue, root=root, reason=str(error)) from error
     except ValueError as error:
         raise InvalidDocumentError(document=catalogue, field="", problem=str(error)) from error
+    except (Exception, SystemExit) as error:  # not our code; if it exits with 0, nothing must look as if it had passed
+        raise CatalogueMissingError(name=catalogue, root=root, reason=_told(error)) from error
     if not isinstance(found, Mapping) or not all(isinstance(scenario, Scenario) for scenario in found.values()):
         raise CatalogueMissingError(name=catalogue, root=root, reason="it is not a mapping of names to scenarios")
     return found
+
+
+def _told(error: BaseException) -> str:
+    """What a module raised while it was imported, in one line."""
+    return f"{type(error).__name__} while it was imported: {' '.join(str(error).split()) or 'no reason given'}"
 
 
 def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: bool, slow: bool, tags: Sequence[str]) -> list[Scenario]:

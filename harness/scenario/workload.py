@@ -111,6 +111,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "kebab-case, at most 63 characters, as a Cloud Run job",
         )
         require(bool(self.command) and all(self.command), "command", self.command, "a program and its arguments, none of them empty")
+        require("\0" not in self.directory, "directory", self.directory, "a path, which holds no NUL character")
         path = PurePosixPath(self.checkpoints)
         require(not path.is_absolute() and ".." not in path.parts, "checkpoints", self.checkpoints, "a path below the mounted directory")
         require(self.steps >= 0, "steps", self.steps, "a number >= 0")

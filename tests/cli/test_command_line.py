@@ -100,10 +100,29 @@ def test_wrong_usage_is_one_message_exit_64_and_nothing_started(harness: Command
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("raise SystemExit(0)", "SystemExit while it was imported: 0"),
+        ("raise RuntimeError('out of\\nfuel')", "RuntimeError while it was imported: out of fuel"),
+        ("def land(:", "SyntaxError while it was imported"),
+    ],
+)
+def test_a_catalogue_that_cannot_be_imported_is_one_message_and_never_exit_0(harness: Command, here: Path, text: str, says: str) -> None:
+    (here / "moon.py").write_text(text)
+
+    result = harness("run", "--all", "--catalogue", "moon:LANDER")
+
+    assert result.returncode == 64
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("old", "new", "says"),
     [
         ('"deadline_s": 60.0', '"deadline_s": -1', "deadline_s: it is -1.0: a finite number > 0"),
         ('"type": "kill"', '"type": "moon"', "injections[0].fault"),
+        ('"directory": "', '"directory": "\\u0000', "workload.directory"),
         ('"step": 7', '"step": "seven"', "injections[0].at.step: it is 'seven': expected `int`, got `str`"),
         ('"name": "a-good', '"nme": "a-good', "nme"),
         ('"a test"', '"a test', "malformed"),
