@@ -150,6 +150,14 @@ def test_a_program_that_is_no_program_is_refused(target_name, tmp_path):
         Run(target_name, tmp_path / "run", (str(script),)).start()
 
 
+@pytest.mark.parametrize("name", ["no-such-directory", "a-file", "x" * 5000])
+def test_a_directory_that_is_not_there_is_refused_by_its_name(target_name, tmp_path, name):
+    (tmp_path / "a-file").touch()
+
+    with pytest.raises(InvalidDocumentError, match=f"directory.*{name}.*is no directory"):
+        Run(target_name, tmp_path, ("true",), directory=tmp_path / name).start()
+
+
 @pytest.mark.parametrize(("argument", "value"), [("\0", ""), ("exit 0", "\0")])
 def test_a_nul_character_is_refused(target_name, tmp_path, argument, value):
     with pytest.raises(InvalidDocumentError):

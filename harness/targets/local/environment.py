@@ -61,13 +61,15 @@ def check_program(launch: Launch) -> None:
 
     Raises:
         WorkloadMissingError: When its program cannot be found or executed.
-        InvalidDocumentError: When its command or environment holds what no process can be given.
+        InvalidDocumentError: When its command or environment holds what no process can be given, or its directory is not there.
     """
     for field, texts in (("command", launch.command), ("environment", launch.environment.values())):
         if any("\0" in text for text in texts):
             raise InvalidDocumentError(document=launch.job, field=field, problem="holds a NUL character, which no process can be given")
+    if not os.path.isdir(launch.directory):  # noqa: PTH112  a name that is too long is no directory, and Path.is_dir raises at it
+        raise InvalidDocumentError(document=launch.job, field="directory", problem=f"{launch.directory} is no directory")
     program = launch.command[0]
     path = launch.environment.get("PATH", os.defpath)
     found = launch.directory / program if os.sep in program else Path(shutil.which(program, path=path) or os.devnull)
-    if not (found.is_file() and os.access(found, os.X_OK) and launch.directory.is_dir()):
+    if not (found.is_file() and os.access(found, os.X_OK)):
         raise WorkloadMissingError(workload=launch.job, program=program, directory=launch.directory)
