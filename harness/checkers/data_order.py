@@ -150,7 +150,7 @@ def _judge_passed_over(owed: Sequence[int], retained: Sequence[StepDone], eviden
         notes = ruling.facts if rank else ruling.doubts  # rank 0 saves, and need not wait until the others have told what they did
         notes.append(f"{gap}: it was saved, so it was executed, and a kill came before it could be said")
     else:
-        ruling.broken.append(gap)
+        (ruling.doubts if evidence.lost("events") else ruling.broken).append(gap)  # it may be among what was not recorded
 
 
 def _repetitions(executions: list[_Execution]) -> Iterator[str]:

@@ -93,10 +93,10 @@ def _judge_order(resume: Succession, evidence: Evidence, ruling: Ruling) -> None
             continue  # a silent job may log several lines of one step
         expected = _step_after(previous, resume, evidence)
         if expected is not None and event.step != expected:
-            what = f"skips steps {expected} to {event.step - 1}"
+            what, notes = f"skips steps {expected} to {event.step - 1}", _notes_of_gaps(evidence, ruling)
             if event.step < expected:
-                what = f"executes steps {event.step} to {previous} again"
-            ruling.broken.append(f"{who} {what}: it executed step {event.step} at {event.t_s:.2f} s after step {previous}")
+                what, notes = f"executes steps {event.step} to {previous} again", ruling.broken
+            notes.append(f"{who} {what}: it executed step {event.step} at {event.t_s:.2f} s after step {previous}")
             return
         previous = event.step
 
@@ -117,6 +117,11 @@ def _judge_coverage(task: int, evidence: Evidence, ruling: Ruling) -> None:
     executed = retained | {event.step for life in evidence.lineage.incarnations_of(task) for event in life.saves_begun}
     missing = [step for step in range(1, max(retained, default=0)) if step not in executed]
     if missing:
-        ruling.broken.append(
+        _notes_of_gaps(evidence, ruling).append(
             f"task {task}: step {missing[0]} is not among the retained steps up to {max(retained)}; {len(missing)} are missing in all"
         )
+
+
+def _notes_of_gaps(evidence: Evidence, ruling: Ruling) -> list[str]:
+    """Where a step that was not seen belongs: where words of the job are lost, it may have been executed."""
+    return ruling.doubts if evidence.lost("events") else ruling.broken

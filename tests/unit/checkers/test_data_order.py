@@ -112,6 +112,12 @@ def test_lost_events_leave_it_open():
     assert judge(resumed().add(ObservationLost, what="events", count=1, detail="x")).outcome is Outcome.UNKNOWN
 
 
+def test_a_step_that_may_be_among_what_was_not_recorded_accuses_nobody():
+    run = Run().golden().attempt(0).begin().steps(1, 6).steps(8, 20).complete()
+    assert judge(run).outcome is Outcome.INVALID
+    assert judge(run.add(ObservationLost, what="events", count=1, detail="x")).outcome is Outcome.UNKNOWN
+
+
 def test_a_zombie_s_work_is_not_retained():
     run = Run().golden().attempt(0).begin().steps(1, 7).abandon().attempt(1).begin(5).on(0).step(8).on(1).steps(6, 20)
     assert judge(run.complete()).outcome is Outcome.VALID

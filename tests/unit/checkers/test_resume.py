@@ -160,6 +160,13 @@ def test_lost_observations_leave_it_open_but_mend_nothing(what: str):
     assert judge(killed().attempt(1).begin(5).steps(6, 20).add(ObservationLost, **lost)).outcome is Outcome.INVALID
 
 
+def test_a_step_that_may_be_among_what_was_not_recorded_accuses_nobody():
+    run = Run().attempt(0).begin().steps(1, 5).steps(7, 12).killed().attempt(1).begin(10).steps(11, 14).steps(16, 20).complete()
+    broken(run, "skips steps 15 to 15")
+    broken(run, "step 6 is not among the retained steps")
+    assert judge(run.add(ObservationLost, what="events", count=1, detail="x")).outcome is Outcome.UNKNOWN
+
+
 def test_without_surveys_nothing_tells_what_was_durable():
     run = Run(is_surveyed=False).attempt(0).begin().steps(1, 7).killed().attempt(1).begin(5).steps(6, 20).complete()
     assert judge(run).outcome is Outcome.UNKNOWN
