@@ -5,6 +5,7 @@ Fresh processes because checkpoint managers cache what they saw; copies because 
 
 import contextlib
 import os
+import selectors
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.clock import SystemClock
 from harness.history import Event, Inspected
 from harness.runner.binding import fill, inherited
 from harness.scenario import Scenario
@@ -20,6 +22,10 @@ from harness.targets import remove_left_behind
 
 DETAIL_LENGTH_MAX = 500
 """Characters of a failed inspection's output that are kept: the last ones say why."""
+
+
+OUTPUT_BYTES_MAX = 1 << 20
+"""Of the end of an inspection's output that is kept: an answer has a digest for each part of the state, and is far shorter."""
 
 
 class _Answer(msgspec.Struct):
@@ -62,7 +68,7 @@ def _inspect(scenario: Scenario, copy: Path, *, root: Path, seed: int, run_id: s
     except (OSError, ValueError) as error:
         return f"could not be started: {getattr(error, 'strerror', None) or error}"
     try:
-        output, _ = process.communicate(timeout=outside.inspect_timeout_s)
+        output = _listen(process, outside.inspect_timeout_s)
     except subprocess.TimeoutExpired:
         return f"not finished after {outside.inspect_timeout_s:g} s"
     finally:
@@ -74,6 +80,26 @@ def _inspect(scenario: Scenario, copy: Path, *, root: Path, seed: int, run_id: s
         if process.stdout is not None:
             process.stdout.close()
     return _read(output, process.returncode)
+
+
+def _listen(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
+    """Wait for its end and return the end of its output; no more is kept, so that one that never stops talking does not fill our memory.
+
+    Raises:
+        subprocess.TimeoutExpired: When it has not ended by then.
+    """
+    assert process.stdout is not None
+    clock, kept = SystemClock(), b""
+    deadline_s = clock.monotonic_s() + timeout_s
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while (left_s := deadline_s - clock.monotonic_s()) > 0:
+            piece = os.read(process.stdout.fileno(), OUTPUT_BYTES_MAX) if selector.select(left_s) else None
+            if piece == b"":
+                process.wait(max(0.0, deadline_s - clock.monotonic_s()))
+                return kept
+            kept = (kept + (piece or b""))[-OUTPUT_BYTES_MAX:]
+    raise subprocess.TimeoutExpired(process.args, timeout_s)
 
 
 def _read(output: bytes, exit_code: int) -> _Answer | str:

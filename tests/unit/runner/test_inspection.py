@@ -2,13 +2,14 @@
 
 import os
 import secrets
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.history import Inspected
-from harness.runner.inspection import inspect_copies
+from harness.runner.inspection import OUTPUT_BYTES_MAX, inspect_copies
 from harness.scenario import Outside, Scenario, Workload
 from harness.scenario.expectations import Completes
 from harness.targets import left_behind
@@ -75,3 +76,19 @@ def test_one_that_does_not_end_is_ended_with_all_it_started(inspect, run_id: str
     assert (event.step, event.detail) == (-1, "not finished after 0.5 s")
     assert len(killed) == 1
     assert left_behind(run_id) == []
+
+
+def test_of_one_that_never_stops_talking_no_more_than_the_end_is_held(inspect):
+    tracemalloc.start()
+    try:
+        event = inspect("import os\nwhile True: os.write(1, b'x' * 65536)", timeout_s=1.0)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (event.step, event.detail) == (-1, "not finished after 1 s")
+    assert peak_bytes < 8 * OUTPUT_BYTES_MAX
+
+
+def test_the_answer_after_a_long_talk_is_read(inspect):
+    assert inspect(f"print('x' * {2 * OUTPUT_BYTES_MAX}); {ANSWER}").step == 5
