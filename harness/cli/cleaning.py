@@ -16,18 +16,19 @@ def clean(runs_dir: Path, clock: Clock) -> list[str]:
     lives, and its undos find no process. A run of another machine that shares the directory is left to that one: its processes are not
     seen here.
     """
-    done: list[str] = []
-    for run in RunStore(runs_dir, clock).runs():
+    return [f"{run.name}: {line}" for run in RunStore(runs_dir, clock).runs() for line in _look_after(run)]
+
+
+def _look_after(run: RunDirectory) -> list[str]:
+    """Clean one run, or say why not; a broken one must not keep the others from being cleaned."""
+    try:
         owner = run.owner()
         if owner is not None and owner.is_elsewhere:
-            if not run.is_over() or run.undo.owed():
-                done.append(f"{run.name}: run on {owner.host}, left alone; `harness clean` there ends what it left")
-            continue
-        if run.is_running():
-            done.append(f"{run.name}: still running, left alone")
-            continue
-        done += [f"{run.name}: {line}" for line in _clean_run(run)]
-    return done
+            is_clean = run.is_over() and not run.undo.owed()
+            return [] if is_clean else [f"run on {owner.host}, left alone; `harness clean` there ends what it left"]
+        return ["still running, left alone"] if run.is_running() else _clean_run(run)
+    except OSError as error:
+        return [f"cannot be read: {error.strerror or error}; what it left, if anything, is still there"]
 
 
 def _clean_run(run: RunDirectory) -> list[str]:

@@ -248,7 +248,20 @@ def test_clean_has_nothing_to_do_after_runs_that_ended(harness: Command) -> None
     assert harness("clean").stdout == "nothing was left behind\n"
 
 
-def test_the_order_of_checkpoints_is_kept_only_where_something_is_to_be_looked_at(harness: Command, here: Path) -> None:
+def test_a_broken_run_does_not_keep_the_others_from_being_cleaned(harness: Command, here: Path) -> None:
+    harness("run", "a-good-job-recovers", "a-promise-is-broken")
+    journal = only_run(here, "a-promise-is-broken") / "undo.jsonl"
+    journal.unlink()
+    journal.mkdir()
+
+    result = harness("clean")
+
+    assert result.returncode == 0
+    assert "a-promise-is-broken" in result.stdout
+    assert "cannot be read" in result.stdout
+
+
+def test_checkpoints_are_kept_only_where_something_is_to_be_looked_at(harness: Command, here: Path) -> None:
     harness("run", "a-good-job-recovers", "a-promise-is-broken")
 
     assert not (only_run(here, "a-good-job-recovers") / "checkpoints").exists()
