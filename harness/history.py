@@ -4,8 +4,10 @@ An event says what was seen, never what was hoped. Writing and judging are apart
 written long ago. A process killed while it appends leaves at most one torn line at the end, which reading tolerates and reports.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -472,6 +474,17 @@ class Repeated:
 _DECODER = msgspec.json.Decoder(AnyEvent)
 
 
+def regular(path: Path) -> Path:
+    """The path of a document, unless something else stands there: to open a FIFO that nobody writes would wait for ever.
+
+    Raises:
+        OSError: When it is no regular file, or not there.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path
+
+
 def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
     """Read a history; one that is read beside another shares ``repeated`` with it.
 
@@ -483,7 +496,7 @@ def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
     events: list[Event] = []
     unread: list[bytes] = []
     try:
-        with path.open("rb", buffering=0) as file:
+        with regular(path).open("rb", buffering=0) as file:
             while block := file.read(READ_BYTES):
                 whole, newline, rest = block.rpartition(b"\n")
                 if not newline:

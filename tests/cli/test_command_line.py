@@ -272,3 +272,15 @@ def _with_harness_on_path() -> dict[str, str]:
     import sys
 
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize("name", ["history.jsonl", "scenario.json", "owner.json", "undo.jsonl"])
+def test_a_fifo_in_place_of_a_document_makes_nobody_wait(harness: Command, here: Path, name: str) -> None:
+    harness("run", "a-promise-is-broken")
+    run = only_run(here, "a-promise-is-broken")
+    (run / name).unlink()
+    os.mkfifo(run / name)
+
+    results = [harness("check", str(run)), harness("clean"), harness("report")]
+
+    assert all("Traceback" not in result.stderr for result in results)
