@@ -124,5 +124,5 @@ def test_files_are_read_and_named(tmp_path: Path):
         read_scenario(path)
     with pytest.raises(InvalidDocumentError, match=r"missing\.json: No such file or directory; name a readable file"):
         read_scenario(tmp_path / "missing.json")
-    with pytest.raises(InvalidDocumentError, match="Is a directory"):
+    with pytest.raises(InvalidDocumentError, match="not a regular file"):
         read_schedule(tmp_path)
