@@ -149,6 +149,7 @@ workloads = instances(
         "save_every": counts,
         "environment": st.dictionaries(st.sampled_from(["STEPS", "_x", "A1"]), st.text(max_size=5)),
         "checkpoints": st.sampled_from([".", "run/checkpoints"]),
+        "directory": st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=9),
         "ranks": st.just(RANKS),
         "outside": outsides,
     },
