@@ -1,10 +1,10 @@
 """Everything that the manual shows is run, read or compared: nothing in it is only written."""
 
 import json
+import re
 import shlex
 import tomllib
 
-import click
 import pytest
 import typer
 
@@ -95,14 +95,20 @@ def test_command_lines_that_no_test_runs_can_be_parsed(page):
             parse(words[1:])
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_sentences_exist(page):
+    for line in re.findall(r"`harness ([^`]+)`", read(page)):
+        parse(shlex.split(line))
+
+
 def parse(arguments: list[str]) -> None:
-    """Parse a command line of ``harness`` without running it."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
-    context = click.Context(group, info_name="harness")
+    """Parse a command line of ``harness`` without running it; of one that is only named it is enough that it exists."""
+    group = typer.main.get_group(app)
+    context = group.context_class(group, info_name="harness")
     name, command, rest = group.resolve_command(context, arguments)
     assert command is not None
-    command.make_context(name, rest, parent=context)
+    if rest:
+        command.make_context(name, rest, parent=context)
 
 
 # ---- what holds the examples to the truth ----
