@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks import ROOT
 from harness.clock import SystemClock
 from harness.report import write_run
 from harness.runner import Options, Run, run_scenario
@@ -25,7 +26,6 @@ from harness.scenario.expectations import (
 from harness.store import RunStore
 from harness.targets import create
 
-ROOT = Path(__file__).resolve().parents[1]
 SAVE_EVERY = 5
 COMMAND = ("-m", "workloads.counter.train")
 

@@ -7,8 +7,8 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 
+from benchmarks import ROOT
 from benchmarks.figure import Effort, Figure, Goal, Measured, Row
-from benchmarks.jobs import ROOT
 from scenarios import CATALOGUE
 
 FASTER = Row(

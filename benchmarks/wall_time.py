@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks import ROOT
 from benchmarks.figure import Effort, Figure, Goal, Measured, Row
-from benchmarks.jobs import ROOT, counter, run_bare, run_judged
+from benchmarks.jobs import counter, run_bare, run_judged
 from harness.scenario import Injection, Scenario, encode
 from harness.scenario.faults import Kill
 from harness.scenario.triggers import AtMarker
