@@ -3,11 +3,9 @@
 That every fault landed and that the history was fully recorded is expected always and need not be said.
 """
 
-import re
-
 import msgspec
 
-from harness.scenario.rules import positive, require
+from harness.scenario.rules import positive, regular_expression, require
 
 
 class Completes(msgspec.Struct, frozen=True, kw_only=True, tag="completes", tag_field="type", forbid_unknown_fields=True):
@@ -117,10 +115,7 @@ class LogOrder(msgspec.Struct, frozen=True, kw_only=True, tag="log-order", tag_f
     def __post_init__(self) -> None:
         require(bool(self.patterns), "patterns", self.patterns, "at least one regular expression")
         for pattern in self.patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                require(False, "patterns", pattern, f"not a regular expression: {error}")
+            regular_expression("patterns", pattern)
 
 
 class Goodput(msgspec.Struct, frozen=True, kw_only=True, tag="goodput", tag_field="type", forbid_unknown_fields=True):

@@ -1,6 +1,7 @@
 """Validation shared by the documents: one sentence with the field, the value and what would be right."""
 
 import math
+import re
 
 
 class RefusedValueError(ValueError):
@@ -29,3 +30,15 @@ def positive(field: str, value: float, *, zero_allowed: bool = False) -> None:
     """
     holds = math.isfinite(value) and (value > 0 or (zero_allowed and value == 0))
     require(holds, field, value, "a finite number " + (">= 0" if zero_allowed else "> 0"))
+
+
+def regular_expression(field: str, pattern: str) -> None:
+    """Refuse what is no regular expression.
+
+    Raises:
+        RefusedValueError: See ``require``.
+    """
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        require(False, field, pattern, f"not a regular expression: {error}")

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.scenario.rules import positive, require
+from harness.scenario.rules import positive, regular_expression, require
 
 
 class AtStep(msgspec.Struct, frozen=True, kw_only=True, tag="at-step", tag_field="type", forbid_unknown_fields=True):
@@ -52,10 +52,7 @@ class OnLog(msgspec.Struct, frozen=True, kw_only=True, tag="on-log", tag_field="
 
     def __post_init__(self) -> None:
         require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
-        try:
-            re.compile(self.pattern)
-        except re.error as error:
-            require(False, "pattern", self.pattern, f"not a regular expression: {error}")
+        regular_expression("pattern", self.pattern)
 
 
 class AfterSeconds(msgspec.Struct, frozen=True, kw_only=True, tag="after-seconds", tag_field="type", forbid_unknown_fields=True):

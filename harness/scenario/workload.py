@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.scenario.rules import positive, require
+from harness.scenario.rules import positive, regular_expression, require
 
 Layout = Literal["text-file", "step-directories", "orbax", "ray-train", "files"]
 """How the job lays out its checkpoints (``harness.checkpoints``): a text file a task, ``step_N/`` with a manifest, Orbax, Ray Train, or
@@ -37,10 +37,7 @@ class LogPatterns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         for field in ("step", "saved", "resumed", "sigterm", "done"):
             pattern: str = getattr(self, field)
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                require(False, field, pattern, f"not a regular expression: {error}")
+            regular_expression(field, pattern)
             if pattern and field in ("step", "saved", "resumed"):
                 require(bool(_STEP.search(pattern)), field, pattern, "needs a group (?P<step>\\d+) that holds the step")
 
