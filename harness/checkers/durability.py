@@ -2,7 +2,12 @@
 
 from harness.checkers.evidence import Evidence
 from harness.checkers.storage import tells_saves, tells_steps_of, was_damaged
+from harness.history import FaultHealed
 from harness.lineage import Attempt, newest_sound
+from harness.scenario import kind_of
+from harness.scenario.faults import FailWrites
+
+FAIL_WRITES = kind_of(FailWrites())
 
 
 def stored_at_end(attempt: Attempt, evidence: Evidence) -> int | None:
@@ -23,3 +28,10 @@ def acknowledged_by(task: int, t_s: float, evidence: Evidence) -> int | None:
         return None
     lives = evidence.lineage.incarnations_of(task)
     return max((save.step for life in lives for save in life.saves_ended if save.t_s <= t_s), default=0)
+
+
+def were_writes_refused(task: int, from_s: float, to_s: float, evidence: Evidence) -> bool:
+    """Whether an injection made a task's writes fail at some time between two moments; one that was never healed did so to the second."""
+    healed_s = {(event.injection, event.attempt): event.t_s for event in evidence.of_type(FaultHealed)}
+    faults = [fault for fault in evidence.requested() if fault.fault == FAIL_WRITES and fault.task == task and fault.t_s <= to_s]
+    return any(healed_s.get((fault.injection, fault.attempt), to_s) >= from_s for fault in faults)

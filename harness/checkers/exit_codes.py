@@ -4,21 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import SIGKILL
 
-from harness.checkers.durability import stored_at_end
+from harness.checkers.durability import stored_at_end, were_writes_refused
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import AttemptExited, Done, FaultHealed
+from harness.history import AttemptExited, Done
 from harness.lineage import Attempt
-from harness.scenario import kind_of
 from harness.scenario.expectations import ExitCodes
-from harness.scenario.faults import FailWrites
 from harness.verdict import Finding
 
 CHECKER = "exit-codes"
 
 SIGNAL_BASE = 128
 """A container that dies of signal n ends with 128 + n, as the platform shows it. Source: POSIX shell and OCI runtimes alike."""
-
-FAIL_WRITES = kind_of(FailWrites())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +86,10 @@ def _judge(end: _End, expectation: ExitCodes, evidence: Evidence, ruling: Ruling
         return
     sent = next((signal for signal in end.attempt.signals if signal.signal == "SIGTERM" and signal.rank == -1), None)
     if sent is not None and end.code not in expectation.after_sigterm:
-        if _could_not_save(end, evidence):
+        if were_writes_refused(end.attempt.task, end.attempt.started_s, end.exit.t_s, evidence):
             ruling.facts.append(f"{end}: storage had failed it, so no code is owed")
         else:
             owed = " or ".join(map(str, expectation.after_sigterm))
             ruling.broken.append(f"{end}; SIGTERM had been sent at {sent.t_s:.2f} s, and {owed} was owed")
     elif sent is None and end.is_done and end.exit.cause == "job":
         ruling.broken.append(f"{end}: 0 was owed")
-
-
-def _could_not_save(end: _End, evidence: Evidence) -> bool:
-    """Whether its writes were made to fail, by a fault that was not healed before it began."""
-    healed_s = {(event.injection, event.attempt): event.t_s for event in evidence.of_type(FaultHealed)}
-    faults = [fault for fault in evidence.requested() if fault.fault == FAIL_WRITES and fault.task == end.attempt.task]
-    return any(
-        fault.t_s <= end.exit.t_s and healed_s.get((fault.injection, fault.attempt), end.exit.t_s) >= end.attempt.started_s
-        for fault in faults
-    )

@@ -7,9 +7,6 @@ from harness.verdict import Finding
 
 CHECKER = "goodput"
 
-UNACCOUNTED_S_MAX = 0.001
-"""Rounding of times in the history; more than a millisecond means that the ledger is wrong, and then it proves nothing."""
-
 
 def check(expectation: Goodput, evidence: Evidence) -> Finding:
     """Judge every task; the worst one is measured. A task that never did a step has been productive for no second of its time."""
@@ -30,7 +27,7 @@ def check(expectation: Goodput, evidence: Evidence) -> Finding:
 def _judge_ratio(ledger: Ledger, expectation: Goodput, evidence: Evidence, ruling: Ruling) -> None:
     totals = ", ".join(f"{category} {ledger.total(category):.2f} s" for category in CATEGORIES if ledger.total(category) > 0)
     ruling.facts.append(f"task {ledger.task}: {ledger.wall_s:.2f} s wall time: {totals}")
-    if abs(ledger.unaccounted_s) > UNACCOUNTED_S_MAX:
+    if not ledger.adds_up:
         ruling.doubts.append(
             f"the ledger of task {ledger.task} does not add up: {ledger.unaccounted_s:.3f} s of {ledger.wall_s:.3f} s are in no span"
         )

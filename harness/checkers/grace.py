@@ -7,21 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from signal import SIGKILL, SIGTERM
 
-from harness.checkers.durability import acknowledged_by, stored_at_end
+from harness.checkers.durability import acknowledged_by, stored_at_end, were_writes_refused
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import ExecutionStarted, FaultHealed, SaveBegun, SaveEnded
+from harness.history import ExecutionStarted, SaveBegun, SaveEnded
 from harness.lineage import Attempt
-from harness.scenario import kind_of
 from harness.scenario.expectations import GraceConduct
-from harness.scenario.faults import FailWrites
 from harness.verdict import Finding
 
 CHECKER = "grace-conduct"
-
-NOTICES = frozenset({"fault", "timeout", "cancel", "platform"})
-"""Causes of a SIGTERM that comes with the platform's grace."""
-
-FAIL_WRITES = kind_of(FailWrites())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +85,7 @@ def check(expectation: GraceConduct, evidence: Evidence) -> Finding:
 
 
 def _conduct(attempt: Attempt, evidence: Evidence) -> _Conduct | None:
-    notice = next((sent for sent in attempt.signals if sent.signal == "SIGTERM" and sent.cause in NOTICES and sent.rank < 0), None)
+    notice = attempt.notice()
     if notice is None:
         return None
     life = attempt.incarnations[-1]
@@ -151,24 +144,11 @@ def _judge_save(conduct: _Conduct, evidence: Evidence, ruling: Ruling) -> None:
         ruling.doubts.append(f"{conduct.who} does not tell its steps, so nobody knows what it owed at SIGTERM")
     elif durable is None:
         ruling.doubts.append(f"neither storage nor the job tells which step was durable when {conduct.who} left")
-    elif durable < conduct.last_step and _was_refused(conduct, evidence):
+    elif durable < conduct.last_step and were_writes_refused(conduct.attempt.task, conduct.signal_s, conduct.exit_s, evidence):
         ruling.facts.append(f"{conduct.who} left with step {durable} durable of {conduct.last_step}: storage had refused its writes")
     elif durable < conduct.last_step:
         left = f"{conduct.who} left with step {durable} durable although it had done step {conduct.last_step}"
         ruling.broken.append(f"{left}: the final save is missing")
-
-
-def _was_refused(conduct: _Conduct, evidence: Evidence) -> bool:
-    """Whether an injection made its writes fail while it had its grace."""
-    healed_s = {(event.injection, event.attempt): event.t_s for event in evidence.of_type(FaultHealed)}
-    end_s = conduct.exit_s if conduct.exit_s is not None else float("inf")
-    return any(
-        fault.fault == FAIL_WRITES
-        and fault.task == conduct.attempt.task
-        and fault.t_s <= end_s
-        and healed_s.get((fault.injection, fault.attempt), end_s) >= conduct.signal_s
-        for fault in evidence.requested()
-    )
 
 
 def _measures(conducts: Sequence[_Conduct]) -> dict[str, float]:

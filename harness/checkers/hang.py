@@ -40,8 +40,7 @@ def _told(hang: HangCalled) -> str:
 
 def _watch_again(evidence: Evidence, quiet_s: float) -> tuple[HangCalled | None, float]:
     """Replay the history to a watchdog: the first silence that was too long, and the longest one."""
-    workload = evidence.scenario.workload
-    watchdog = Watchdog(quiet_s=quiet_s, ranks=workload.ranks if workload.speaks_protocol else 1)
+    watchdog = Watchdog(quiet_s=quiet_s, ranks=evidence.scenario.workload.ranks_heard)
     longest = 0.0
     heard_s = float("-inf")  # no live attempt was heard last before this: so nobody need be asked before a silence can be the longest
     for event in sorted(evidence.events, key=attrgetter("t_s")):

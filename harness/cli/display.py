@@ -14,8 +14,6 @@ from harness.report import Summary
 from harness.verdict import Outcome
 
 STYLES: Mapping[str, str] = {Outcome.VALID: "green", Outcome.INVALID: "bold red", Outcome.UNKNOWN: "yellow", "error": "bold magenta"}
-NAME_WIDTH = 84
-"""The longest names of the catalogue; beyond that a name wraps on its own line."""
 
 
 def headings() -> str:

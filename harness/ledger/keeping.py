@@ -13,6 +13,9 @@ from harness.ledger.recoveries import Recovery, recoveries_of
 from harness.ledger.spans import Category, Span, spans_of
 from harness.lineage import Attempt, Lineage
 
+UNACCOUNTED_S_MAX = 0.001
+"""Rounding of times in the history; more than a millisecond is no rounding."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
@@ -44,6 +47,11 @@ class Ledger:
     def unaccounted_s(self) -> float:
         """Wall time that no span holds; 0 but for rounding."""
         return self.wall_s - sum(self._totals.values())
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the spans hold all of the wall time; if not, the ledger is wrong and proves nothing."""
+        return abs(self.unaccounted_s) <= UNACCOUNTED_S_MAX
 
     @property
     def goodput(self) -> float:

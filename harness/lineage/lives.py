@@ -29,6 +29,9 @@ from harness.history import (
     StepDone,
 )
 
+WITH_GRACE = frozenset({"fault", "timeout", "cancel", "platform"})
+"""Causes of a SIGTERM that comes with the platform's grace."""
+
 Said = TypeVar("Said", bound=JobEvent)
 
 
@@ -134,6 +137,11 @@ class Attempt:
     signals: tuple[SignalSent, ...]
     logs: tuple[LogLine, ...]
     incarnations: tuple[Incarnation, ...]
+
+    def notice(self) -> SignalSent | None:
+        """The first SIGTERM to the whole of it that a grace period followed: ``stop`` is ours and ends the run."""
+        whole = (signal for signal in self.signals if signal.signal == "SIGTERM" and signal.rank < 0)
+        return next((signal for signal in whole if signal.cause in WITH_GRACE), None)
 
     def sigterm(self) -> SignalSent | None:
         """The first SIGTERM that the platform sent to it."""

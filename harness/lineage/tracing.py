@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TypeVar, cast
 
 from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, Event, JobEvent, LogLine, SignalSent, StepDone
@@ -79,11 +78,6 @@ class Lineage:
         """By task, rank and step: how a step was done, the last time it was."""
         lives = [life for attempt in self.attempts for life in attempt.incarnations]
         return {(step.task, step.rank, step.step): step for life in lives for step in life.all_steps}
-
-    def successors(self, task: int) -> tuple[tuple[Incarnation, Incarnation], ...]:
-        """Each incarnation with the next one that got so far as to train."""
-        trained = [life for life in self.incarnations_of(task) if life.restored_step is not None]
-        return tuple(pairwise(trained))
 
     def surveys(self, task: int) -> Iterator[Survey]:
         """Surveys of a task's checkpoints in order of time, each with what storage held after it."""

@@ -29,9 +29,6 @@ LEDGERS_MAX = 12
 
 RECOVERIES_MAX = 24
 
-UNACCOUNTED_S_MAX = 0.001
-"""More than rounding of times."""
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -62,7 +59,7 @@ def _account(ledger: Ledger) -> Account:
     totals = {category: ledger.total(category) for category in CATEGORIES}
     entries = tuple(Entry(category, MEANINGS[category], seconds) for category, seconds in totals.items() if seconds > 0)
     sum_s = sum(span.seconds for span in ledger.spans)
-    return Account(ledger=ledger, entries=entries, sum_s=sum_s, adds_up=abs(ledger.wall_s - sum_s) <= UNACCOUNTED_S_MAX)
+    return Account(ledger=ledger, entries=entries, sum_s=sum_s, adds_up=ledger.adds_up)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

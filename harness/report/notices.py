@@ -6,9 +6,6 @@ from harness.history import ExecutionStarted, SaveBegun, SaveEnded, SigtermSeen,
 from harness.lineage import Attempt
 from harness.report.record import Record
 
-WITH_GRACE = frozenset({"fault", "timeout", "cancel", "platform"})
-"""Causes of a SIGTERM that a grace period follows; ``stop`` is ours and ends the run."""
-
 SENT_LAG_S = 0.05
 """A signal is recorded when sending it has returned: by then the job may have spoken, so much earlier at most."""
 
@@ -66,9 +63,7 @@ def notices_of(record: Record) -> tuple[Notice, ...]:
 
 
 def _notice(attempt: Attempt, grace_s: float) -> Notice | None:
-    sent = next(
-        (signal for signal in attempt.signals if signal.signal == "SIGTERM" and signal.cause in WITH_GRACE and signal.rank < 0), None
-    )
+    sent = attempt.notice()
     if sent is None:
         return None
     after = [event for life in attempt.incarnations for event in life.events if event.t_s >= sent.t_s - SENT_LAG_S]

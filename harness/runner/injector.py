@@ -125,10 +125,6 @@ class Injector:
                 failures.append(error)
         return recorded, failures
 
-    def is_waiting_for_effects(self) -> bool:
-        """Whether an injection acted whose effect was not seen yet."""
-        return any(not active.is_settled for active in self._active)
-
     def _matches(self, pending: _Pending, event: Event) -> bool:
         at, victim = pending.injection.at, pending.injection.victim
         if isinstance(at, OnEffect):

@@ -230,10 +230,9 @@ class _Performance:
 
 
 def _watchdog_of(scenario: Scenario) -> Watchdog | None:
-    """Watches where silence was promised not to last; events read from a log know of one rank only."""
+    """Watches where silence was promised not to last."""
     hang = next((expectation for expectation in scenario.expects if isinstance(expectation, NoHang)), None)
-    workload = scenario.workload
-    return Watchdog(quiet_s=hang.quiet_s, ranks=workload.ranks if workload.speaks_protocol else 1) if hang else None
+    return Watchdog(quiet_s=hang.quiet_s, ranks=scenario.workload.ranks_heard) if hang else None
 
 
 def _told(errors: Sequence[BaseException]) -> str:

@@ -41,11 +41,6 @@ class LogPatterns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             if pattern and field in ("step", "saved", "resumed"):
                 require(bool(_STEP.search(pattern)), field, pattern, "needs a group (?P<step>\\d+) that holds the step")
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is read from the log."""
-        return not (self.step or self.saved or self.resumed or self.sigterm or self.done)
-
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a job is judged from outside.
@@ -99,6 +94,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sources: tuple[str, ...] = ()
     directory: str = "."
     outside: Outside = Outside()
+
+    @property
+    def ranks_heard(self) -> int:
+        """Ranks whose words tell them apart: events that are read from a log know of one only."""
+        return self.ranks if self.speaks_protocol else 1
 
     def __post_init__(self) -> None:
         require(
