@@ -5,6 +5,7 @@ written long ago. A process killed while it appends leaves at most one torn line
 """
 
 import errno
+import io
 import os
 import re
 import stat
@@ -474,15 +475,27 @@ class Repeated:
 _DECODER = msgspec.json.Decoder(AnyEvent)
 
 
-def regular(path: Path) -> Path:
-    """The path of a document, unless something else stands there: to open a FIFO that nobody writes would wait for ever.
+def open_regular(path: Path) -> io.FileIO:
+    """Open a document, unless something else stands there: a FIFO that nobody writes would hold us up for ever.
 
     Raises:
         OSError: When it is no regular file, or not there.
     """
-    if not stat.S_ISREG(path.stat().st_mode):
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return path
+    return io.FileIO(descriptor)
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a document.
+
+    Raises:
+        OSError: As ``open_regular``.
+    """
+    with open_regular(path) as file:
+        return file.readall()
 
 
 def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
@@ -496,7 +509,7 @@ def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
     events: list[Event] = []
     unread: list[bytes] = []
     try:
-        with regular(path).open("rb", buffering=0) as file:
+        with open_regular(path) as file:
             while block := file.read(READ_BYTES):
                 whole, newline, rest = block.rpartition(b"\n")
                 if not newline:

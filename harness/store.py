@@ -35,7 +35,7 @@ import msgspec
 
 from harness.clock import Clock
 from harness.errors import StoreError, UnknownNameError
-from harness.history import regular
+from harness.history import read_regular
 from harness.undo import ProcessId, UndoJournal, find, identify
 
 NAME_ATTEMPTS_MAX = 100
@@ -103,7 +103,7 @@ class RunDirectory:
     def owner(self) -> Owner | None:
         """Who runs it; None when the directory is not a run or was torn at its very beginning."""
         try:
-            return msgspec.json.decode(regular(self.owner_path).read_bytes(), type=Owner)
+            return msgspec.json.decode(read_regular(self.owner_path), type=Owner)
         except (OSError, msgspec.MsgspecError):
             return None
 

@@ -14,7 +14,7 @@ import msgspec
 import psutil
 
 from harness.errors import StoreError
-from harness.history import regular
+from harness.history import read_regular
 
 START_TOLERANCE_S = 0.05
 """psutil derives starts from clock ticks (10 ms), which rounding moves by some more."""
@@ -99,7 +99,7 @@ class UndoJournal:
         Such a line was never durable, so its fault never acted; it must not keep the undos beside it from being done.
         """
         try:
-            data = regular(self._path).read_bytes()
+            data = read_regular(self._path)
         except FileNotFoundError:
             return []
         entries = [entry for line in data.split(b"\n")[:-1] if (entry := _entry_in(line)) is not None]

@@ -10,7 +10,7 @@ import msgspec
 from harness.checkpoints.content import HASH_BYTES_MAX, Budget, fingerprint
 from harness.checkpoints.tree import shown, walk
 from harness.errors import StoreError
-from harness.history import regular
+from harness.history import read_regular
 
 
 class ManifestEntry(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def read_manifest(path: Path) -> tuple[ManifestEntry, ...]:
         StoreError: When it cannot be read, or a line of it is no entry; names the line.
     """
     try:
-        lines = regular(path).read_bytes().splitlines()
+        lines = read_regular(path).splitlines()
     except OSError as error:
         raise StoreError(path=path, attempted="read the content ledger", reason=error.strerror or str(error)) from error
     decoder = msgspec.json.Decoder(ManifestEntry)

@@ -1,17 +1,15 @@
 """Looks at the checkpoint directory when something was saved, when an attempt ended and after damage, and keeps what it saw."""
 
-import errno
 import hashlib
 import os
 import shutil
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from harness.checkpoints import Survey, manifest, survey, write_manifest
-from harness.history import AttemptExited, CheckpointsSeen, Event, FaultRequested, ObservationLost, ResultSeen, SaveEnded
+from harness.history import AttemptExited, CheckpointsSeen, Event, FaultRequested, ObservationLost, ResultSeen, SaveEnded, open_regular
 from harness.lineage import DAMAGE
 from harness.runner.binding import fill
 from harness.scenario import Scenario
@@ -81,10 +79,11 @@ class Observer:
     def _result(self, now_s: float) -> ResultSeen:
         path = Path(fill(self.scenario.workload.outside.result, checkpoint_dir=self.directory.checkpoints.resolve(), seed=0))
         try:
-            sha256, size_bytes = _digest_of(path)
+            with open_regular(path) as file:
+                size_bytes = os.fstat(file.fileno()).st_size
+                return ResultSeen(t_s=now_s, path=path.name, sha256=hashlib.file_digest(file, "sha256").hexdigest(), size_bytes=size_bytes)
         except OSError:
             return ResultSeen(t_s=now_s, path=path.name)
-        return ResultSeen(t_s=now_s, path=path.name, sha256=sha256, size_bytes=size_bytes)
 
     def _copy_for_inspection(self, event: AttemptExited, now_s: float) -> list[Event]:
         """Keep a copy to judge later: a library that opens the directory may change it, and the next attempt must find it untouched.
@@ -102,17 +101,3 @@ class Observer:
             return [ObservationLost(t_s=now_s, what="checkpoints", count=1, detail=detail[:DETAIL_LENGTH_MAX])]
         self.copies[event.task, event.attempt] = (copy, now_s)
         return []
-
-
-def _digest_of(path: Path) -> tuple[str, int]:
-    """SHA-256 and size of a regular file; what else the job put there, like a FIFO, must not hold us up.
-
-    Raises:
-        OSError: When it is not there, or no regular file.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        return hashlib.file_digest(file, "sha256").hexdigest(), status.st_size

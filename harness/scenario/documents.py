@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from harness.errors import InvalidDocumentError
-from harness.history import regular
+from harness.history import read_regular
 from harness.scenario.model import Scenario, Schedule
 from harness.scenario.refusals import refusal
 
@@ -69,7 +69,7 @@ def schema() -> dict[str, object]:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return regular(path).read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise InvalidDocumentError(
             document=str(path), field="", problem=error.strerror or str(error), advice="name a readable file"
