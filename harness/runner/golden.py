@@ -7,6 +7,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,13 @@ import msgspec
 from harness.checkers import judge
 from harness.config import CONFIG_NAME
 from harness.errors import InvalidDocumentError
-from harness.history import SCHEMA_VERSION, Event, GoldenKnown, Inspected, ResultSeen, StepDone, read_history
+from harness.history import SCHEMA_VERSION, Event, GoldenKnown, History, Inspected, ResultSeen, StepDone, read_history
 from harness.runner.binding import inherited
 from harness.scenario import Expectation, Platform, Scenario, Workload, encode
 from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult, WithinRetries
 from harness.store import RunDirectory, RunStore
 from harness.targets import remove_left_behind
+from harness.verdict import Verdict
 
 NEEDS_GOLDEN = (BitExactResume, ExactlyOnceData, SameResult)
 CODE_SUFFIXES = frozenset({".py", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".txt", ".sh"})
@@ -59,7 +61,7 @@ def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, tar
     key = golden_key(uninterrupted, root=root, seed=seed, target=target)
     with store.golden_lock(key):
         runs = [_have(uninterrupted, key, name, store=store, play=play) for name in ("first", "second")]
-        return _compare(key, uninterrupted, runs), runs[0].history_path.read_bytes()
+        return _compare(key, runs), runs[0].directory.history_path.read_bytes()
 
 
 def golden_scenario(scenario: Scenario) -> Scenario:
@@ -91,29 +93,43 @@ def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str
     return f"{scenario.workload.name}-{sha.hexdigest()[:16]}"
 
 
-def _have(scenario: Scenario, key: str, name: str, *, store: RunStore, play: PlayGolden) -> RunDirectory:
+@dataclass(frozen=True, slots=True)
+class _Uninterrupted:
+    """A run of the workload alone, read and judged."""
+
+    directory: RunDirectory
+    history: History
+    verdict: Verdict
+
+
+def _have(scenario: Scenario, key: str, name: str, *, store: RunStore, play: PlayGolden) -> _Uninterrupted:
     found = store.golden(key, name)
-    if found.is_over() and judge(scenario, read_history(found.history_path), None).is_valid:
-        return found  # one that is not valid, as after a deadline on a busy machine, would spoil every later run
+    if found.is_over():
+        kept = _judged(scenario, found)
+        if kept.verdict.is_valid:
+            return kept  # one that is not valid, as after a deadline on a busy machine, would spoil every later run
     owner = found.owner()
     if owner is not None:
         remove_left_behind(owner.run_id)  # of a harness that was killed; once its directory is gone, nobody would know what is its own
     directory, run_id = store.create_golden(key, name)
     play(scenario, directory, run_id)
-    verdict = judge(scenario, read_history(directory.history_path), None)
-    directory.write(directory.verdict_path, msgspec.json.encode(verdict))
+    made = _judged(scenario, directory)
+    directory.write(directory.verdict_path, msgspec.json.encode(made.verdict))
     directory.remove_checkpoints()
-    return directory
+    return made
 
 
-def _compare(key: str, scenario: Scenario, runs: Sequence[RunDirectory]) -> GoldenKnown:
-    histories = [read_history(run.history_path) for run in runs]
-    for run, history in zip(runs, histories, strict=True):
-        verdict = judge(scenario, history, None)
-        if not verdict.is_valid:
-            detail = f"the uninterrupted run {run.name} itself is {verdict.outcome}: {verdict.worst()[0].reason}"
+def _judged(scenario: Scenario, directory: RunDirectory) -> _Uninterrupted:
+    history = read_history(directory.history_path)
+    return _Uninterrupted(directory, history, judge(scenario, history, None))
+
+
+def _compare(key: str, runs: Sequence[_Uninterrupted]) -> GoldenKnown:
+    for run in runs:
+        if not run.verdict.is_valid:
+            detail = f"the uninterrupted run {run.directory.name} itself is {run.verdict.outcome}: {run.verdict.worst()[0].reason}"
             return GoldenKnown(t_s=0.0, key=key, equal=False, detail=detail)
-    first, second = (list(_trajectory(history.events)) for history in histories)
+    first, second = (list(_trajectory(run.history.events)) for run in runs)
     for left, right in zip(first, second, strict=False):
         if left != right:
             return GoldenKnown(t_s=0.0, key=key, equal=False, detail=f"two uninterrupted runs differ: {left} and {right}")
