@@ -28,6 +28,7 @@ from harness.runner import check_run
 from harness.scenario import encode, kind_of, name_of, read_scenario
 from harness.scenario import schema as scenario_schema
 from harness.store import RunDirectory, RunStore, open_run
+from harness.targets import availability
 from harness.verdict import Outcome
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -175,17 +176,16 @@ def replay(
 ) -> int:
     """Run the scenario of a run again: the same faults, workload, seed."""
     if run_directory.is_file():
-        scenario, own_seed = read_scenario(run_directory), 0
+        scenario, seed = read_scenario(run_directory), seed or 0
     else:
         run = open_run(run_directory)
-        scenario = read_scenario(run.scenario_path)
-        own_seed = _seed_of(run) if seed is None else seed
+        scenario, seed = read_scenario(run.scenario_path), _seed_of(run) if seed is None else seed
     _require_target(target)
     _require_writable(runs_dir)
     job = Job(
         scenario=scenario,
         target=target,
-        seed=own_seed if seed is None else seed,
+        seed=seed,
         keep=keep,
         root=str(root.resolve()),
         runs_dir=str(runs_dir.resolve()),
@@ -295,8 +295,6 @@ def _exit_code(results: Sequence[Finished | Refused]) -> int:
 
 
 def _require_target(name: str) -> None:
-    from harness.targets import availability
-
     found = availability(name)
     if not found.is_available:
         raise TargetUnavailableError(target=name, reason=found.reason, advice=found.advice)
