@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from harness.cli.exits import EXIT_BROKEN
 from harness.cli.worker import Finished, Job, Message, Progressed, Refused
 from harness.clock import Clock
 
@@ -175,7 +176,11 @@ class Batch:
             if worker.garbage:
                 how = f"said {worker.garbage!r} where a message was due"
             self._end(
-                Refused(scenario=worker.scenario, exit_code=70, message=f"the process that ran it {how}; `harness clean` ends what it left")
+                Refused(
+                    scenario=worker.scenario,
+                    exit_code=EXIT_BROKEN,
+                    message=f"the process that ran it {how}; `harness clean` ends what it left",
+                )
             )
             self._start_worker()
 

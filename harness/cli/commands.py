@@ -18,6 +18,7 @@ from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, load
 from harness.cli.cleaning import clean as clean_runs
 from harness.cli.display import LiveDisplay, PlainDisplay, outcome_of
 from harness.cli.doctor import diagnose
+from harness.cli.exits import EXIT_BROKEN, EXIT_CODES, EXIT_INTERRUPTED, EXIT_USAGE, in_full
 from harness.cli.worker import Finished, Job, Refused
 from harness.clock import SystemClock
 from harness.config import CONFIG_NAME, TEMPLATE
@@ -30,9 +31,6 @@ from harness.scenario import schema as scenario_schema
 from harness.store import RunDirectory, RunStore, open_run
 from harness.targets import availability
 from harness.verdict import Outcome
-
-EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
-EXIT_USAGE, EXIT_BROKEN, EXIT_INTERRUPTED = 64, 70, 130
 
 app = typer.Typer(
     name="harness",
@@ -58,7 +56,7 @@ def run_app(arguments: Sequence[str]) -> int:
     except (UsageError, TargetUnavailableError) as error:
         return _fail(str(error), EXIT_USAGE)
     except BrokenHarnessError as error:
-        return _fail("; ".join([str(error), *getattr(error, "__notes__", [])]), EXIT_BROKEN)
+        return _fail(in_full(error), EXIT_BROKEN)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted; everything that was started has been ended", EXIT_INTERRUPTED)
     except BrokenPipeError:

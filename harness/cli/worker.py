@@ -15,6 +15,7 @@ from types import FrameType
 
 import msgspec
 
+from harness.cli.exits import EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_USAGE, in_full
 from harness.clock import SystemClock
 from harness.errors import BrokenHarnessError, HarnessError, TargetUnavailableError, UsageError
 from harness.history import AttemptStarted, Event, FaultObserved, StepDone
@@ -130,16 +131,14 @@ def work(job: Job, wire: Wire) -> Message:
         except Exception as error:
             raise ReportFailedError(outcome=run.verdict.outcome, reason=f"{type(error).__name__}: {error}") from error
         return Finished(scenario=job.scenario.name, summary=summarize(run.directory))
-    except UsageError as error:
-        code, message = 64, str(error)
-    except TargetUnavailableError as error:
-        code, message = 64, str(error)
+    except (UsageError, TargetUnavailableError) as error:
+        code, message = EXIT_USAGE, str(error)
     except HarnessError as error:
-        code, message = 70, "; ".join([str(error), *getattr(error, "__notes__", [])])
+        code, message = EXIT_BROKEN, in_full(error)
     except KeyboardInterrupt:
-        code, message = 130, "interrupted; everything it started was ended"
+        code, message = EXIT_INTERRUPTED, "interrupted; everything it started was ended"
     except Exception as error:  # noqa: BLE001  the edge of the program: a user sees one line, the traceback is kept beside the run
-        code, message = 70, f"{type(error).__name__}: {error}"
+        code, message = EXIT_BROKEN, f"{type(error).__name__}: {error}"
         if opened:
             with contextlib.suppress(OSError):
                 (opened[0].path / "traceback.txt").write_text(traceback.format_exc())
@@ -164,7 +163,7 @@ def main() -> int:
                 return 0
             wire.say(work(decoder.decode(line), wire))
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPTED
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
