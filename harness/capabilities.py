@@ -13,6 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 
 from harness.history import BarrierReached, Cause, Event
+from harness.scenario import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,9 @@ class Launch:
         epoch_s: Monotonic seconds when the run was opened: the zero of ``Event.t_s``.
         log_patterns: For a job that does not speak the protocol: event kind to regular expression.
         steps: The final step, for events read from the log; 0 when unknown.
+        ranks: Processes that train together inside one task: on a cluster each is a host.
+        cluster: How it is submitted, where the target is a cluster.
+        root: What paths in ``cluster`` are relative to.
     """
 
     run_id: str
@@ -54,6 +58,9 @@ class Launch:
     log_patterns: Mapping[str, str] = field(default_factory=dict)
     steps: int = 0
     checkpoints: str = "."
+    ranks: int = 1
+    cluster: Cluster = field(default_factory=Cluster)
+    root: Path = Path()
 
     @property
     def checkpoint_path(self) -> Path:
@@ -304,4 +311,199 @@ class RayHost(Protocol):
         Raises:
             LookupError: When the victim is not there, it has no such node, or Ray refused to drain it or did not answer.
         """
+        ...
+
+
+# ---- clusters --------------------------------------------------------------------------------------------------------
+
+Part = Literal["hosts", "head", "submitter"]
+"""Pods of a job: the hosts that train, Ray's head, the pod that submits to it."""
+
+Breakage = Literal["power-off", "kubelet", "partition"]
+"""How a node breaks: its machine stops; its kubelet stops; its network to the control plane is cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodName:
+    """A pod that cannot be mistaken for its successor of the same name."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str = ""
+
+
+@runtime_checkable
+class PodHost(Protocol):
+    """The job runs in pods that can be deleted and evicted. What became of them comes as ``PodSeen`` by ``poll``."""
+
+    def pods_of(self, victim: Processes, part: Part) -> tuple[PodName, ...]:
+        """The pods that stand for the victim now, those that end already left out.
+
+        Raises:
+            LookupError: When there is none.
+        """
+        ...
+
+    def delete_pod(self, pod: PodName, grace_s: int | None) -> None:
+        """Ask the API server to delete the pod, with this grace or its own.
+
+        Raises:
+            LookupError: When that very pod is gone.
+        """
+        ...
+
+    def evict_pod(self, pod: PodName) -> None:
+        """Ask the API server to evict the pod.
+
+        Raises:
+            LookupError: When that very pod is gone, or a disruption budget forbids it.
+        """
+        ...
+
+
+@runtime_checkable
+class NodeHost(Protocol):
+    """Nodes and their pools can be hurt. What became of them comes as ``NodeSeen`` and ``PodSeen`` by ``poll``.
+
+    Every change has its undo as data (``harness.undo``), which outlives us: the node methods here only act.
+    """
+
+    cluster_name: str
+
+    def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
+        """The nodes that the victim's pods run on; never the node that holds the control plane.
+
+        Raises:
+            LookupError: When it runs on none.
+        """
+        ...
+
+    def nodes_in(self, pool: str) -> tuple[str, ...]:
+        """The nodes of a pool that are there now.
+
+        Raises:
+            LookupError: When the cluster has no such pool, or it is empty.
+        """
+        ...
+
+    def pool_of(self, node: str) -> str:
+        """The pool of a node.
+
+        Raises:
+            LookupError: When there is no such node.
+        """
+        ...
+
+    def pods_on(self, node: str) -> tuple[PodName, ...]:
+        """Pods of the job on a node; daemons and others' pods left out."""
+        ...
+
+    def cordon(self, node: str) -> None:
+        """Mark a node unschedulable."""
+        ...
+
+    def uncordon(self, node: str) -> None:
+        """Take that back."""
+        ...
+
+    def break_node(self, node: str, how: Breakage) -> None:
+        """Break it; its node object stays."""
+        ...
+
+    def mend_node(self, node: str, how: Breakage) -> None:
+        """Mend what ``break_node`` broke; a machine that was off starts. Harmless twice. It is whole when ``NodeSeen`` says so."""
+        ...
+
+    def lose_nodes(self, nodes: Sequence[str]) -> None:
+        """The machines are gone at once, and their node objects with them."""
+        ...
+
+    def bring_nodes(self, nodes: Sequence[str]) -> None:
+        """Machines of these names come (back) and join; harmless for those that are there."""
+        ...
+
+    def announce_maintenance(self, node: str, *, is_ongoing: bool) -> None:
+        """Put GKE's labels and taint of maintenance on a node; ``is_ongoing`` false: it is scheduled, true: it has begun."""
+        ...
+
+    def end_maintenance(self, node: str) -> None:
+        """Take labels and taint away; harmless where there are none."""
+        ...
+
+
+@runtime_checkable
+class QueueHost(Protocol):
+    """The job waits in a queue with quota. What became of it comes as ``WorkloadSeen`` and ``ProvisioningSeen`` by ``poll``."""
+
+    def quota_of(self, flavor: str) -> int:
+        """Nominal quota of chips of a flavor.
+
+        Raises:
+            LookupError: When the queue has no such flavor.
+        """
+        ...
+
+    def set_quota(self, flavor: str, chips: int) -> None:
+        """Change it."""
+        ...
+
+    def limit_namespace(self, chips: int | None) -> None:
+        """Limit the chips of the job's namespace by a ResourceQuota; None takes the limit away."""
+        ...
+
+    def occupy(self, name: str, *, flavor: str, chips: int, is_preempting: bool) -> str:
+        """Submit another job that holds chips, and wait until Kueue has admitted it, at most 30 s; ``chips`` 0: all that are free.
+
+        Returns:
+            Evidence: the workload that was admitted, and to how many chips of which flavor.
+
+        Raises:
+            LookupError: When it was not admitted; it is deleted again.
+        """
+        ...
+
+    def vacate(self, name: str) -> None:
+        """Delete that job; harmless when it is gone."""
+        ...
+
+    def set_active(self, victim: Processes, *, is_active: bool) -> None:
+        """Deactivate or activate the victim's workload.
+
+        Raises:
+            LookupError: When it has none.
+        """
+        ...
+
+    def revoke_capacity(self, victim: Processes) -> tuple[str, ...]:
+        """Take the capacity that was provisioned for the victim away: condition, then nodes; returns the nodes.
+
+        Raises:
+            LookupError: When no request of the victim is provisioned.
+        """
+        ...
+
+
+@runtime_checkable
+class ControlPlaneHost(Protocol):
+    """Parts of the control plane can be killed, and images be missing."""
+
+    def component_instance(self, component: Literal["api-server", "kueue", "kuberay"]) -> str:
+        """What names the running instance: its container's id; empty while none runs or answers."""
+        ...
+
+    def kill_component(self, component: Literal["api-server", "kueue", "kuberay"]) -> None:
+        """SIGKILL it; whoever supervises it starts it again.
+
+        Raises:
+            LookupError: When it does not run.
+        """
+        ...
+
+    def forget_image(self, nodes: Sequence[str]) -> None:
+        """Make the job's image unknown on nodes, and one that cannot be pulled."""
+        ...
+
+    def restore_image(self, nodes: Sequence[str]) -> None:
+        """Make it known again; harmless twice."""
         ...

@@ -64,7 +64,62 @@ class KeptOriginal(msgspec.Struct, frozen=True, kw_only=True, tag="kept-original
     copy: str
 
 
-Undo = ContinueProcesses | KillProcesses | NothingToUndo | KeptOriginal
+class Uncordon(msgspec.Struct, frozen=True, kw_only=True, tag="uncordon", tag_field="type"):
+    """A node takes pods again."""
+
+    node: str
+
+
+class MendNode(msgspec.Struct, frozen=True, kw_only=True, tag="mend-node", tag_field="type"):
+    """A node's machine runs, its kubelet too, and its network reaches the control plane; labels and taint of maintenance are gone."""
+
+    node: str
+
+
+class RestoreQuota(msgspec.Struct, frozen=True, kw_only=True, tag="restore-quota", tag_field="type"):
+    """The nominal quota of a flavor is what it was."""
+
+    queue: str
+    flavor: str
+    resource: str
+    quota: str
+
+
+class DeleteObject(msgspec.Struct, frozen=True, kw_only=True, tag="delete-object", tag_field="type"):
+    """An object that a fault made is gone; ``resource`` is the plural in its path, like ``resourcequotas``."""
+
+    api_version: str
+    resource: str
+    namespace: str
+    name: str
+
+
+class Reactivate(msgspec.Struct, frozen=True, kw_only=True, tag="reactivate", tag_field="type"):
+    """A workload is active again, if it is there still."""
+
+    namespace: str
+    name: str
+
+
+class RestoreImage(msgspec.Struct, frozen=True, kw_only=True, tag="restore-image", tag_field="type"):
+    """The job's image is known on a node."""
+
+    node: str
+    image: str
+
+
+ClusterAction = Uncordon | MendNode | RestoreQuota | DeleteObject | Reactivate | RestoreImage
+
+
+class RestoreCluster(msgspec.Struct, frozen=True, kw_only=True, tag="restore-cluster", tag_field="type"):
+    """Undo of a fault in a cluster, done by the target (``harness.targets.perform``): all of ``actions``, each harmless twice."""
+
+    cluster: str
+    actions: tuple[ClusterAction, ...]
+
+
+LocalUndo = ContinueProcesses | KillProcesses | NothingToUndo | KeptOriginal
+Undo = LocalUndo | RestoreCluster
 
 
 class UndoEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,8 +229,11 @@ def _identify(process: psutil.Process) -> ProcessId:
     return ProcessId(pid=process.pid, started_s=started_s, boot_id=boot_id)
 
 
-def perform(undo: Undo) -> str:
-    """Do an undo and say what was done; doing it twice is harmless."""
+def perform(undo: LocalUndo) -> str:
+    """Do an undo on this machine and say what was done; doing it twice is harmless.
+
+    One of a cluster takes more than this room knows: ``harness.targets.perform`` does both.
+    """
     if isinstance(undo, ContinueProcesses):
         return f"SIGCONT to {_send(undo.processes, signal.SIGCONT)} processes"
     if isinstance(undo, KillProcesses):

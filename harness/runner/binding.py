@@ -62,6 +62,9 @@ def launch_of(scenario: Scenario, directory: RunDirectory, *, run_id: str, root:
         log_patterns=_log_patterns(workload),
         steps=workload.steps,
         checkpoints=workload.checkpoints,
+        ranks=workload.ranks,
+        cluster=scenario.cluster,
+        root=root.resolve(),
     )
 
 

@@ -1,5 +1,6 @@
 """Scenarios as data: frozen, validated on construction and on reading, to and from JSON. No input or output but documents."""
 
+from harness.scenario.cluster import Cluster, Phase, PoolAnswer, ProvisioningScript
 from harness.scenario.documents import convert, decode, encode, read_scenario, read_schedule, schema
 from harness.scenario.expectations import Expectation, name_of
 from harness.scenario.faults import Fault, kind_of
@@ -10,6 +11,7 @@ from harness.scenario.workload import Layout, LogPatterns, Outside, Workload
 
 __all__ = [
     "GRACE_PROFILES",
+    "Cluster",
     "Expectation",
     "Fault",
     "GraceProfile",
@@ -17,7 +19,10 @@ __all__ = [
     "Layout",
     "LogPatterns",
     "Outside",
+    "Phase",
     "Platform",
+    "PoolAnswer",
+    "ProvisioningScript",
     "Scenario",
     "Schedule",
     "Trigger",

@@ -3,6 +3,8 @@
 That every fault landed and that the history was fully recorded is expected always and need not be said.
 """
 
+from typing import Literal
+
 import msgspec
 
 from harness.scenario.rules import positive, regular_expression, require
@@ -149,6 +151,77 @@ class RanksAgree(msgspec.Struct, frozen=True, kw_only=True, tag="ranks-agree", t
     """All ranks of an incarnation restore one step."""
 
 
+class AdmittedTo(msgspec.Struct, frozen=True, kw_only=True, tag="admitted-to", tag_field="type", forbid_unknown_fields=True):
+    """By task, the flavors to which its chips were admitted, admission by admission: on-demand first, then dws.
+
+    ``within_s``: an admission that follows an eviction, or the first after the submission, comes no later; 0: whenever.
+    """
+
+    flavors: tuple[tuple[str, ...], ...]
+    within_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(bool(self.flavors), "flavors", self.flavors, "the flavors of at least one task")
+        positive("within_s", self.within_s, zero_allowed=True)
+
+
+class SubmittedOnce(msgspec.Struct, frozen=True, kw_only=True, tag="submitted-once", tag_field="type", forbid_unknown_fields=True):
+    """Each task is one object for the whole run: whatever happens to it, nobody submits it again."""
+
+
+class SameRun(msgspec.Struct, frozen=True, kw_only=True, tag="same-run", tag_field="type", forbid_unknown_fields=True):
+    """The job goes on in the run that it began: its durable step never falls, and no second run directory appears beside the first."""
+
+
+class ConsumesProvisioning(
+    msgspec.Struct, frozen=True, kw_only=True, tag="consumes-provisioning", tag_field="type", forbid_unknown_fields=True
+):
+    """Hosts that run on provisioned capacity carry both annotations that tie them to their ProvisioningRequest.
+
+    Without them GKE reclaims the nodes when the booking is over.
+    Source: kueue, pkg/controller/admissionchecks/provisioning (podSetUpdates); a public DWS runbook (case 61).
+    """
+
+
+class WorkloadEnds(msgspec.Struct, frozen=True, kw_only=True, tag="workload-ends", tag_field="type", forbid_unknown_fields=True):
+    """Where Kueue's workload of each task stands at the end of the run.
+
+    ``finished``; ``admitted`` (still holding its quota); ``pending`` (waiting in the queue or for a check, with ``message`` found in what
+    its conditions and checks say); ``deactivated`` (which nothing undoes by itself).
+    """
+
+    state: Literal["finished", "admitted", "pending", "deactivated"] = "finished"
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        regular_expression("message", self.message)
+
+
+class ChargesRetries(msgspec.Struct, frozen=True, kw_only=True, tag="charges-retries", tag_field="type", forbid_unknown_fields=True):
+    """At most ``failed_max`` failures are charged to the retry budget of the submitted object; evictions by Kueue are charged to none."""
+
+    failed_max: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.failed_max >= 0, "failed_max", self.failed_max, "a number >= 0")
+
+
+class LeavesNothing(msgspec.Struct, frozen=True, kw_only=True, tag="leaves-nothing", tag_field="type", forbid_unknown_fields=True):
+    """When the job is over nothing of it is left in the cluster: no RayCluster, no pod that runs, no quota still reserved."""
+
+
+class RecoversWithin(msgspec.Struct, frozen=True, kw_only=True, tag="recovers-within", tag_field="type", forbid_unknown_fields=True):
+    """From each fault to the first new step it takes no longer than ``total_s``; told in parts.
+
+    The parts: detect, requeue, provision, start, restore, compile.
+    """
+
+    total_s: float
+
+    def __post_init__(self) -> None:
+        positive("total_s", self.total_s)
+
+
 Expectation = (
     Completes
     | ExitCodes
@@ -166,6 +239,14 @@ Expectation = (
     | SavesAtCadence
     | SameResult
     | RanksAgree
+    | AdmittedTo
+    | SubmittedOnce
+    | SameRun
+    | ConsumesProvisioning
+    | WorkloadEnds
+    | ChargesRetries
+    | LeavesNothing
+    | RecoversWithin
 )
 
 

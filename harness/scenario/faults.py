@@ -1,4 +1,4 @@
-"""Faults as data; what they do is in ``harness.faults``, one module a family as here.
+"""Faults as data; what they do is in ``harness.faults``, one module a family as here. Those of clusters are in ``cluster_faults``.
 
 Who is hit is the injection's ``victim``, when is its trigger: a fault says only what happens.
 """
@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from harness.scenario.cluster_faults import ClusterFault
 from harness.scenario.rules import positive, require
 
 # ---- process ---------------------------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ MaintenanceFault = Maintenance | ExpireTimeout | CancelExecution | OverlapAttemp
 RayFault = DrainRayNode | KillRayProcess
 DamageFault = FlipByte | TruncateFile | DeletePath | TearRename | AddEmptyStep | AddStaleTemporary
 StorageFault = FailWrites | SlowWrites
-Fault = ProcessFault | MaintenanceFault | RayFault | DamageFault | StorageFault
+Fault = ProcessFault | MaintenanceFault | RayFault | DamageFault | StorageFault | ClusterFault
 
 
 def kind_of(fault: Fault) -> str:

@@ -5,11 +5,12 @@ from typing import Literal
 
 import msgspec
 
+from harness.scenario.cluster import Cluster
 from harness.scenario.expectations import Expectation
 from harness.scenario.faults import CancelExecution, DamageFault, ExpireTimeout, Fault, Kill, KillRayProcess, Maintenance, OverlapAttempts
 from harness.scenario.platform import Platform
 from harness.scenario.rules import positive, require
-from harness.scenario.triggers import OnEffect, Trigger
+from harness.scenario.triggers import AtSubmission, OnCondition, OnEffect, Trigger
 from harness.scenario.workload import Workload
 
 SENTENCE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
@@ -70,8 +71,8 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         require(bool(self.attempts), "attempts", self.attempts, "at least one attempt")
         require(all(attempt >= 0 for attempt in self.attempts), "attempts", self.attempts, "attempts are counted from 0")
         require(len(set(self.attempts)) == len(self.attempts), "attempts", self.attempts, "each attempt once")
-        if isinstance(self.at, OnEffect):
-            require(len(self.attempts) == 1, "attempts", self.attempts, "one attempt: on-effect acts once")
+        if isinstance(self.at, OnEffect | AtSubmission | OnCondition):
+            require(len(self.attempts) == 1, "attempts", self.attempts, "one attempt: this trigger acts once")
         if isinstance(self.fault, KillRayProcess) and self.fault.component == "worker":
             require(self.victim.rank != "all", "victim.rank", self.victim.rank, "a train worker is one rank: name it")
         if isinstance(self.fault, OverlapAttempts | CancelExecution):
@@ -125,6 +126,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         why: The sentence of a guide, the public report or the finding behind it.
         workload: The job.
         platform: What the platform grants it.
+        cluster: How it is submitted where the target is a cluster; others pass over it.
         injections: The faults; empty for an uninterrupted run.
         expects: The promises; at least one.
         within_budget: Whether the faults lie inside what the platform can retry: then recovery is owed, else a clean, bounded failure.
@@ -137,6 +139,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     workload: Workload
     expects: tuple[Expectation, ...]
     platform: Platform = Platform()
+    cluster: Cluster = Cluster()
     injections: tuple[Injection, ...] = ()
     within_budget: bool = True
     deadline_s: float = 60.0

@@ -89,8 +89,32 @@ GRACE_PROFILES: tuple[GraceProfile, ...] = (
         source="ray 2.60.0, ray/train/v2 (default drain deadline), run locally",
         verified=True,
     ),
+    GraceProfile(
+        name="gke-maintenance-graceful",
+        signals="label, taint, then SIGTERM; SIGKILL after the pod's own grace",
+        budget_s=30.0,
+        retry="new pod; the pod's terminationGracePeriodSeconds is granted, an upper bound of 60 minutes is quoted for accelerators",
+        source="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu",
+        verified=False,
+    ),
+    GraceProfile(
+        name="gke-spot",
+        signals="SIGTERM, then SIGKILL",
+        budget_s=15.0,
+        retry="new pod; at most 15 s, whatever terminationGracePeriodSeconds says",
+        source="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms",
+        verified=True,
+    ),
+    GraceProfile(
+        name="gke-host-error",
+        signals="none",
+        budget_s=0.0,
+        retry="new pod",
+        source="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu",
+        verified=True,
+    ),
 )
-"""The profiles that the local target plays; those of clusters belong to their targets."""
+"""Those of Cloud Run jobs and of Ray are played by the local target, those of GKE by the cluster."""
 
 
 def grace_profile(name: str) -> GraceProfile:

@@ -73,4 +73,33 @@ class OnEffect(msgspec.Struct, frozen=True, kw_only=True, tag="on-effect", tag_f
         require(bool(self.of), "of", self.of, "the name of another injection")
 
 
-Trigger = AtStep | AtMarker | OnLog | AfterSeconds | OnEffect
+class AtSubmission(msgspec.Struct, frozen=True, kw_only=True, tag="at-submission", tag_field="type", forbid_unknown_fields=True):
+    """Before the job is submitted to the cluster: quota is lowered, capacity is taken, an image is missing from the start."""
+
+
+ConditionOf = Literal["workload", "provisioning-request", "submission"]
+
+
+class OnCondition(msgspec.Struct, frozen=True, kw_only=True, tag="on-condition", tag_field="type", forbid_unknown_fields=True):
+    """When a condition of the victim's object in the cluster is seen to become ``status`` for the nth time.
+
+    Attributes:
+        of: ``workload`` of Kueue, its ``provisioning-request``, or the ``submission`` (its status then stands for a condition).
+        condition: Its type, like ``Admitted``, ``Provisioned``, ``Evicted``; of a submission the status, like ``Running``.
+        status: ``True`` or ``False``.
+        reason: Its reason; empty: any.
+        nth: Counted from 1, in the whole run.
+    """
+
+    of: ConditionOf
+    condition: str
+    status: Literal["True", "False"] = "True"
+    reason: str = ""
+    nth: int = 1
+
+    def __post_init__(self) -> None:
+        require(bool(re.fullmatch(r"[A-Za-z]+", self.condition)), "condition", self.condition, "the type of a condition, like Admitted")
+        require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
+
+
+Trigger = AtStep | AtMarker | OnLog | AfterSeconds | OnEffect | AtSubmission | OnCondition
