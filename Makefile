@@ -49,7 +49,7 @@ bench: $(STAMP) ## Measure the figures of the design, as ratios
 	@$(BIN)/python -m benchmarks
 
 lock: ## Pin the dependencies anew (needs uv)
-	@uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --extra pytest --extra workloads --group dev --no-header --output-file requirements/all.txt
+	@uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --extra pytest --extra docker --extra kind --extra workloads --group dev --no-header --output-file requirements/all.txt
 
 clean: ## End what runs have left behind
 	@$(BIN)/harness clean
