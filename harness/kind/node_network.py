@@ -1,0 +1,103 @@
+"""The pod network of the cluster, and its interruption, as scripts that run in a node.
+
+A `ptp` interface a pod, addresses by `host-local` out of the node's pod range, and one route to every other node: the least that
+Kubernetes asks for, from Debian's own plugins. No masquerading: pods reach pods, nodes and services, nothing outside.
+"""
+
+import json
+from collections.abc import Sequence
+
+import msgspec
+
+from harness.kind.cluster import KindCluster, kubectl
+from harness.kind.commands import run_command
+
+NETWORK_S = 30.0
+"""A few `ip` commands in a node take well under a second; on a loaded machine an exec alone has taken five."""
+
+ROUTE_PROTOCOL = 117
+"""Marks our routes, so that stale ones are told from the node's own; any number that iproute2 does not name."""
+
+PARTITION_CHAIN = "chaos-partition"
+
+
+class NodeAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a node and its pods are."""
+
+    name: str
+    pod_range: str
+    address: str
+
+
+def put_back_network(cluster: KindCluster, names: Sequence[str]) -> None:
+    """Write the network configuration and the routes of running nodes; harmless where they are right.
+
+    Raises:
+        CommandFailedError: When a node does not take them.
+    """
+    nodes = [node for node in _addresses(cluster) if node.name in names]
+    for node in nodes:
+        others = [other for other in nodes if other.name != node.name]
+        script = network_script(others)
+        run_command(
+            ["docker", "exec", "--interactive", node.name, "sh", "-ec", script],
+            deadline_s=NETWORK_S,
+            stdin=network_configuration(node.pod_range),
+        )
+
+
+def network_configuration(pod_range: str) -> str:
+    """The configuration that containerd reads; a node without one is not Ready."""
+    addresses = {
+        "type": "host-local",
+        "dataDir": "/run/cni-ipam-state",  # emptied by a restart, as the pods are
+        "routes": [{"dst": "0.0.0.0/0"}],
+        "ranges": [[{"subnet": pod_range}]],
+    }
+    interface = {"type": "ptp", "ipMasq": False, "ipam": addresses, "mtu": 1500}
+    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return json.dumps({"cniVersion": "0.3.1", "name": "chaos-harness", "plugins": [interface, ports]})
+
+
+def network_script(others: Sequence[NodeAddress]) -> str:
+    """Write the configuration from standard input, set the routes, then remove ours that are no longer wanted."""
+    wanted = " ".join(other.pod_range for other in others)
+    lines = [
+        "mkdir -p /etc/cni/net.d",
+        "cat > /etc/cni/net.d/.new",
+        "mv /etc/cni/net.d/.new /etc/cni/net.d/10-chaos-harness.conflist",
+        *(f"ip route replace {other.pod_range} via {other.address} proto {ROUTE_PROTOCOL}" for other in others),
+        f"ip -o route show proto {ROUTE_PROTOCOL} | while read -r range rest; do",
+        f'  case " {wanted} " in *" $range "*) ;; *) ip route del "$range" proto {ROUTE_PROTOCOL};; esac',
+        "done",
+    ]
+    return "\n".join(lines)
+
+
+def partition_script() -> str:
+    """Drop everything that enters, leaves or crosses the node by its interface: API server, other nodes, pods; not its loopback."""
+    hooks = (("INPUT", "-i"), ("OUTPUT", "-o"), ("FORWARD", "-i"), ("FORWARD", "-o"))
+    chain = f"iptables -w -N {PARTITION_CHAIN} 2>/dev/null || iptables -w -F {PARTITION_CHAIN}"
+    drop = f"iptables -w -A {PARTITION_CHAIN} -j DROP"
+    rules = [f"{hook} {direction} eth0 -j {PARTITION_CHAIN}" for hook, direction in hooks]
+    return "\n".join([chain, drop, *(f"iptables -w -C {rule} 2>/dev/null || iptables -w -I {rule}" for rule in rules)])
+
+
+def heal_script() -> str:
+    """Remove what ``partition_script`` made; harmless where nothing is."""
+    hooks = ("INPUT -i", "OUTPUT -o", "FORWARD -i", "FORWARD -o")
+    remove = [f"while iptables -w -D {hook} eth0 -j {PARTITION_CHAIN} 2>/dev/null; do :; done" for hook in hooks]
+    return "\n".join(
+        [*remove, f"iptables -w -F {PARTITION_CHAIN} 2>/dev/null || true", f"iptables -w -X {PARTITION_CHAIN} 2>/dev/null || true"]
+    )
+
+
+def _addresses(cluster: KindCluster) -> list[NodeAddress]:
+    """Every registered node that has a pod range; addresses as Docker says them, for those of the API are old just after a restart."""
+    columns = 'jsonpath={range .items[*]}{.metadata.name} {.spec.podCIDR}{"\\n"}{end}'
+    listed = kubectl(cluster, "get", "nodes", "--output", columns, deadline_s=NETWORK_S)
+    ranges = dict(line.split() for line in listed.splitlines() if len(line.split()) == 2)
+    address = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+    found = run_command(["docker", "inspect", "--format", "{{.Name}} " + address, *ranges], deadline_s=NETWORK_S) if ranges else ""
+    pairs = [line.lstrip("/").split() for line in found.splitlines()]
+    return [NodeAddress(name=pair[0], pod_range=ranges[pair[0]], address=pair[1]) for pair in pairs if len(pair) == 2]

@@ -1,0 +1,221 @@
+"""Nodes as containers: start, stop, kill, freeze, partition, and put back what a restart loses."""
+
+import json
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from harness.clock import Clock
+from harness.errors import UnknownNameError
+from harness.kind.cluster import KindCluster, kubectl
+from harness.kind.commands import CommandFailedError, run_command
+from harness.kind.node_network import PARTITION_CHAIN, heal_script, partition_script, put_back_network
+from harness.kind.topology import TPU_RESOURCE
+
+CLUSTER_LABEL = "io.x-k8s.kind.cluster"
+ROLE_LABEL = "io.x-k8s.kind.role"
+"""Source: kind labels its node containers so; there is no other record of them."""
+
+DOCKER_S = 30.0
+"""Docker's own commands end in under two seconds; on a loaded machine they have taken ten."""
+
+STOP_GRACE_S = 20
+"""systemd in a node ends kubelet, containerd and the pods' shims in 2 to 10 s; then Docker kills."""
+
+EXEC_S = 60.0
+READY_S = 120.0
+"""A restarted node is Ready in 2 to 15 s; four restarting at once on two cores need longer."""
+
+POLL_S = 0.5
+
+
+class NodeState(StrEnum):
+    """As Docker says it."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    EXITED = "exited"
+    CREATED = "created"
+    RESTARTING = "restarting"
+    DEAD = "dead"
+
+
+class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
+    """One node. ``pool`` is empty for the control plane."""
+
+    name: str
+    pool: str
+    state: NodeState
+
+
+def container_states(cluster_name: str) -> list[tuple[str, NodeState]]:
+    """Names and states of a cluster's containers, stopped ones too.
+
+    Raises:
+        CommandFailedError: When Docker does not answer.
+    """
+    ours = ["--all", "--filter", f"label={CLUSTER_LABEL}={cluster_name}", "--format", "{{.Names}} {{.State}}"]
+    lines = run_command(["docker", "ps", *ours], deadline_s=DOCKER_S).splitlines()
+    return [(name, NodeState(state)) for name, state in (line.split() for line in lines)]
+
+
+def pools_by_node(cluster: KindCluster) -> dict[str, str]:
+    """Which pool each worker belongs to: kind numbers workers in the order of its configuration, which is that of the pools."""
+    pools = [pool.name for pool in cluster.topology.pools for _ in range(pool.nodes)]
+    return {worker_name(cluster.name, number): pool for number, pool in enumerate(pools, start=1)}
+
+
+def worker_name(cluster_name: str, number: int) -> str:
+    """The name of the nth worker, counted from 1. Source: kind names them so, the first without a number."""
+    return f"{cluster_name}-worker{number if number > 1 else ''}"
+
+
+class NodeContainers:
+    """The nodes of one cluster; every operation has a deadline and none touches a container of another cluster."""
+
+    def __init__(self, cluster: KindCluster, clock: Clock) -> None:
+        self._cluster = cluster
+        self._clock = clock
+
+    def list(self, pool: str | None = None) -> list[NodeContainer]:
+        """All nodes in order of their names, or those of one pool.
+
+        Raises:
+            UnknownNameError: When the topology has no such pool.
+            CommandFailedError: When Docker does not answer.
+        """
+        if pool is not None and self._cluster.topology.pool(pool) is None:
+            raise UnknownNameError(kind="node pool", name=pool, known=[found.name for found in self._cluster.topology.pools])
+        pool_of = pools_by_node(self._cluster)
+        nodes = [NodeContainer(name=name, pool=pool_of.get(name, ""), state=state) for name, state in container_states(self._cluster.name)]
+        return [node for node in sorted(nodes, key=lambda node: node.name) if pool is None or node.pool == pool]
+
+    def state(self, name: str) -> NodeState:
+        """The state of one node.
+
+        Raises:
+            UnknownNameError: When the cluster has no such node.
+        """
+        states = dict(container_states(self._cluster.name))
+        if name not in states:
+            raise UnknownNameError(kind="node", name=name, known=sorted(states))
+        return states[name]
+
+    def start(self, name: str) -> None:
+        """Start a node that is stopped; ``repair`` then puts back what the stop lost. Harmless on a running one."""
+        self._docker("start", name)
+
+    def stop(self, name: str, *, graceful: bool = True) -> None:
+        """Stop a node: systemd ends its services first, or, not graceful, as `kill`."""
+        if not graceful:
+            self.kill(name)
+        elif self.state(name) is not NodeState.EXITED:
+            self._docker("stop", "--time", str(STOP_GRACE_S), name, deadline_s=STOP_GRACE_S + DOCKER_S)
+
+    def kill(self, name: str) -> None:
+        """End everything of a node at once, as a host error does; the node object stays until it is deleted."""
+        if self.state(name) is not NodeState.EXITED:
+            self._docker("kill", name)
+
+    def pause(self, name: str) -> None:
+        """Freeze every process of a node."""
+        if self.state(name) is not NodeState.PAUSED:
+            self._docker("pause", name)
+
+    def unpause(self, name: str) -> None:
+        """Let a frozen node go on."""
+        if self.state(name) is NodeState.PAUSED:
+            self._docker("unpause", name)
+
+    def exec(self, name: str, argv: Sequence[str], *, deadline_s: float = EXEC_S, stdin: str | None = None) -> str:
+        """Run a command in a node and return what it printed.
+
+        Raises:
+            CommandFailedError: When it fails or does not end in time.
+        """
+        self.state(name)
+        return run_command(["docker", "exec", "--interactive", name, *argv], deadline_s=deadline_s, stdin=stdin)
+
+    def partition(self, name: str) -> None:
+        """Drop every packet of a node, its pods' too; processes go on. Lasts until ``heal`` or a restart of the node."""
+        self.exec(name, ["sh", "-ec", partition_script()])
+
+    def heal(self, name: str) -> None:
+        """End a partition; harmless where there is none."""
+        self.exec(name, ["sh", "-ec", heal_script()])
+
+    def is_partitioned(self, name: str) -> bool:
+        """Whether a partition is in force."""
+        rules = self.exec(name, ["iptables", "--wait", "--list-rules", "INPUT"])
+        return PARTITION_CHAIN in rules
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the API server holds the node for Ready; false when it knows no such node."""
+        ready = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+        found = kubectl(self._cluster, "get", "node", name, "--ignore-not-found", "--output", ready, deadline_s=DOCKER_S)
+        return found.strip() == "True"
+
+    def repair(self, names: Sequence[str] | None = None, *, deadline_s: float = READY_S) -> None:
+        """Put back what restarts lose: pod network, routes between all running nodes, TPU capacity; wait until the nodes are Ready.
+
+        Only running nodes are repaired; all of them when none is named. A node that was deleted registers again, with another pod range.
+
+        Raises:
+            CommandFailedError: When a node is not Ready in time.
+        """
+        running = [node for node in self.list() if node.state is NodeState.RUNNING]
+        chosen = [node for node in running if names is None or node.name in names]
+        end_s = self._clock.monotonic_s() + deadline_s
+        self._wait([node.name for node in chosen], self._is_registered, end_s, f"not registered within {deadline_s:g} s")
+        put_back_network(self._cluster, [node.name for node in running])
+        for node in chosen:
+            self._offer_tpus(node)
+        self._wait([node.name for node in chosen], self.is_ready, end_s, f"not Ready within {deadline_s:g} s")
+
+    def scale(self, pool: str, nodes: int, *, deadline_s: float = READY_S) -> None:
+        """Let exactly ``nodes`` of a pool run, as an autoscaler would: start the first ones, stop and forget the others.
+
+        Raises:
+            UnknownNameError: When the topology has no such pool.
+            CommandFailedError: When a node does not stop, start or become Ready in time.
+        """
+        members = self.list(pool)
+        wanted, unwanted = members[:nodes], members[nodes:]
+        for node in unwanted:
+            self.stop(node.name)
+            self.forget(node.name)
+        woken = [node.name for node in wanted if node.state is not NodeState.RUNNING]
+        for name in woken:
+            self.start(name)
+        if woken:
+            self.repair(woken, deadline_s=deadline_s)
+
+    def forget(self, name: str) -> None:
+        """Delete the node object, as GKE does when the machine is gone; a kubelet that lives registers it again when it restarts."""
+        kubectl(self._cluster, "delete", "node", name, "--ignore-not-found", "--wait=false", deadline_s=DOCKER_S)
+
+    def _offer_tpus(self, node: NodeContainer) -> None:
+        pool = self._cluster.topology.pool(node.pool)
+        if pool is None or not pool.tpu_chips:
+            return
+        offered = {TPU_RESOURCE: str(pool.tpu_chips)}
+        patch = json.dumps({"status": {"capacity": offered, "allocatable": offered}})
+        kubectl(self._cluster, "patch", "node", node.name, "--subresource", "status", "--patch", patch, deadline_s=DOCKER_S)
+
+    def _is_registered(self, name: str) -> bool:
+        found = kubectl(
+            self._cluster, "get", "node", name, "--ignore-not-found", "--output", "jsonpath={.spec.podCIDR}", deadline_s=DOCKER_S
+        )
+        return bool(found.strip())
+
+    def _wait(self, names: Sequence[str], holds: Callable[[str], bool], end_s: float, otherwise: str) -> None:
+        for name in names:
+            while not holds(name):
+                if self._clock.monotonic_s() > end_s:
+                    raise CommandFailedError(command=["kubectl", "get", "node", name], outcome=f"shows the node {otherwise}")
+                self._clock.sleep(POLL_S)
+
+    def _docker(self, *arguments: str, deadline_s: float = DOCKER_S) -> None:
+        self.state(arguments[-1])
+        run_command(["docker", *arguments], deadline_s=deadline_s)

@@ -1,0 +1,25 @@
+"""The versions of everything that a cluster is made of. A change here is a new cluster: the old one is then refused."""
+
+KUBERNETES = "v1.34.4"
+"""What guide B's GKE runs (1.34); 1.35 would refuse cgroup v1."""
+
+ETCD = "v3.6.13"
+ETCD_IMAGE_TAG = "3.6.5-0"
+"""The tag that kubeadm 1.34 asks for; it also decides which flags it passes. Source: kubeadm constants, DefaultEtcdVersion."""
+
+COREDNS = "v1.12.1"
+"""What kubeadm 1.34 asks for. Source: kubeadm constants, CoreDNSVersion."""
+
+PAUSE_TAGS = ("3.10", "3.10.1")
+"""What containerd's and kubeadm's defaults ask for."""
+
+KIND = "v0.33.0"
+KUEUE = "v0.17.0"
+KUBERAY = "v1.5.0"
+AUTOSCALER_MODULE = "k8s.io/autoscaler/cluster-autoscaler"
+"""Holds the CRD of ProvisioningRequest; its version is the one that Kueue's own go.mod asks for."""
+
+
+def versions() -> dict[str, str]:
+    """By name, as they are kept in a cluster's state and shown in a report."""
+    return {"kubernetes": KUBERNETES, "kind": KIND, "kueue": KUEUE, "kuberay": KUBERAY, "etcd": ETCD, "coredns": COREDNS}
