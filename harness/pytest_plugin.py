@@ -87,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "chaos_scenario" not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker(MARKER)
-    scenarios: Sequence[Scenario] = marker.args if marker is not None and marker.args else tuple(_catalogue(metafunc.config).values())
+    scenarios: Sequence[Scenario] = marker.args if marker is not None and marker.args else _belonging(metafunc.config)
     slow = {True: [pytest.mark.slow], False: []}
     params = [pytest.param(scenario, id=scenario.name, marks=slow["slow" in scenario.tags]) for scenario in scenarios]
     metafunc.parametrize("chaos_scenario", params)
@@ -135,6 +135,23 @@ def _catalogue(config: pytest.Config) -> "Mapping[str, Scenario]":
     return catalogue
 
 
+def _belonging(config: pytest.Config) -> "list[Scenario]":
+    """The scenarios of the catalogue that the target runs without being told to."""
+    catalogue = _catalogue(config)
+    if not _is_asked_for(config):
+        return list(catalogue.values())
+    from harness.clock import SystemClock
+    from harness.errors import UnknownNameError
+    from harness.runner import belongs_to
+    from harness.targets import create
+
+    try:
+        target = create(str(config.getoption("--target")), SystemClock())
+    except UnknownNameError as error:
+        raise pytest.UsageError(str(error)) from error
+    return [scenario for scenario in catalogue.values() if belongs_to(scenario, target)]
+
+
 def _skip_or_fail_without_target(config: pytest.Config) -> None:
     from harness.targets import availability
 
@@ -177,3 +194,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
     index = write_index(RunStore(runs_dir, SystemClock()))
     terminalreporter.write_line(f"chaos: reports in {index}")
+    if config.hook.pytest_harness_scenarios(config=config) is not None:
+        left_out = len(_catalogue(config)) - len(_belonging(config))
+        if left_out:
+            target = config.getoption("--target")
+            terminalreporter.write_line(
+                f"chaos: {left_out} scenarios of the catalogue do not run on target {target}; `harness run NAME --target {target}` says why"
+            )

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness.config import read_config
@@ -55,8 +55,23 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__} while it was imported: {' '.join(str(error).split()) or 'no reason given'}"
 
 
-def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: bool, slow: bool, tags: Sequence[str]) -> list[Scenario]:
+def everywhere(_scenario: Scenario) -> bool:
+    """No scenario is left out."""
+    return True
+
+
+def choose(
+    known: Mapping[str, Scenario],
+    names: Sequence[str],
+    *,
+    everything: bool,
+    slow: bool,
+    tags: Sequence[str],
+    belongs: Callable[[Scenario], bool] = everywhere,
+) -> list[Scenario]:
     """The scenarios that were asked for: by name, by path of a JSON file, by tag, or all; slow ones only when asked for or named.
+
+    What is not named must belong to the target.
 
     Raises:
         UsageError: Nothing was asked for, or nothing is left, or two have one name.
@@ -73,9 +88,10 @@ def choose(known: Mapping[str, Scenario], names: Sequence[str], *, everything: b
     for tag in tags:
         if tag not in every_tag:
             raise UnknownNameError(kind="tag", name=tag, known=sorted(every_tag))
-    chosen = [
-        scenario for scenario in known.values() if (not tags or set(tags) & set(scenario.tags)) and (slow or "slow" not in scenario.tags)
-    ]
+    matching = [scenario for scenario in known.values() if (not tags or set(tags) & set(scenario.tags)) and belongs(scenario)]
+    if not matching:
+        raise UsageError("nothing to run: no scenario that matches runs on this target; name one to read why, or choose another --target")
+    chosen = [scenario for scenario in matching if slow or "slow" not in scenario.tags]
     if not chosen:
         raise UsageError("nothing to run: every scenario that matches is slow; add --slow")
     return chosen

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.cli.batch import Batch
-from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, load
+from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, load
 from harness.cli.cleaning import clean as clean_runs
 from harness.cli.display import LiveDisplay, PlainDisplay, outcome_of
 from harness.cli.doctor import diagnose
@@ -25,11 +26,11 @@ from harness.config import CONFIG_NAME, TEMPLATE
 from harness.errors import BrokenHarnessError, TargetUnavailableError, UsageError
 from harness.history import read_header
 from harness.report import write_index, write_run
-from harness.runner import check_run
+from harness.runner import belongs_to, check_run
 from harness.scenario import encode, kind_of, name_of, read_scenario
 from harness.scenario import schema as scenario_schema
 from harness.store import RunDirectory, RunStore, open_run
-from harness.targets import availability
+from harness.targets import availability, create
 from harness.verdict import Outcome
 
 app = typer.Typer(
@@ -120,8 +121,10 @@ def run(
     """Run scenarios and judge them."""
     base = (root or (config.parent if config else Path())).resolve()
     known = load(catalogue=catalogue, config=config, root=base)
-    chosen = choose(known, names or [], everything=everything or config is not None, slow=slow, tags=tags or [])
     _require_target(target)
+    belongs = everywhere if config is not None else partial(belongs_to, target=create(target, SystemClock()))
+    everything = everything or config is not None
+    chosen = choose(known, names or [], everything=everything, slow=slow, tags=tags or [], belongs=belongs)
     _require_writable(runs_dir)
     work = [
         Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve()), argv=tuple(sys.argv))

@@ -14,7 +14,7 @@ from harness.checkers import judge
 from harness.clock import Clock
 from harness.history import GoldenKnown, History, Repeated, RunOpened, read_history
 from harness.runner import golden
-from harness.runner.binding import refuse_missing_capabilities
+from harness.runner.binding import belongs_to, refuse_missing_capabilities
 from harness.runner.play import Stage, play
 from harness.runner.progress import Progress
 from harness.runner.replay import replay_script
@@ -22,7 +22,7 @@ from harness.scenario import Scenario, read_scenario
 from harness.store import RunDirectory, RunStore
 from harness.verdict import Verdict
 
-__all__ = ["Options", "Run", "check_run", "run_scenario"]
+__all__ = ["Options", "Run", "belongs_to", "check_run", "run_scenario"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.capabilities import Launch, Target
+from harness.capabilities import Launch, QueueHost, Target
 from harness.errors import CapabilityMissingError
 from harness.faults import missing_capability
 from harness.scenario import Scenario, Workload, injection_name, kind_of
@@ -28,6 +28,20 @@ def refuse_missing_capabilities(scenario: Scenario, target: Target) -> None:
         if missing:
             needs = f"{missing} for {injection_name(scenario.injections, index)}"
             raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=kind_of(injection.fault))
+
+
+CLUSTER_TAG = "cluster"
+"""Marks scenarios whose promises speak of queues, nodes and pods."""
+
+
+def belongs_to(scenario: Scenario, target: Target) -> bool:
+    """Whether a scenario is run on a target without being named: those of clusters on a cluster, the others elsewhere.
+
+    And only where the target offers what its faults need; one that is named is refused there, with the reason.
+    """
+    if (CLUSTER_TAG in scenario.tags) != isinstance(target, QueueHost):
+        return False
+    return not any(missing_capability(injection.fault, target) for injection in scenario.injections)
 
 
 def fill(text: str, *, checkpoint_dir: Path, seed: int) -> str:

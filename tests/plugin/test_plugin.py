@@ -30,6 +30,7 @@ def scenario(name, workload, step=3, expects=(Completes(), WithinRetries(attempt
 GOOD = scenario("a-good-job-recovers", job("workloads.counter.train"))
 WRONG = scenario("a-job-that-may-not-be-retried-fails", job("workloads.counter.train"), expects=(WithinRetries(attempts_max=1),))
 NOT_LANDED = scenario("a-fault-that-never-comes-proves-nothing", job("workloads.counter.train"), step=99)
+OF_A_CLUSTER = scenario("a-job-falls-back-to-another-pool", job("workloads.counter.train"), tags=("cluster",))
 MISSING = scenario("a-job-whose-program-is-missing-is-an-error", Workload(name="job", command=("no-such-program",)))
 
 @pytest.hookimpl
@@ -133,7 +134,7 @@ def test_an_unknown_target_is_refused_by_name(suite: pytest.Pytester) -> None:
 
     result = run(suite, "--target", "moon")
 
-    result.assert_outcomes(errors=1, deselected=1)
+    result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*no target is named 'moon'*local*"])
 
 
@@ -216,3 +217,12 @@ def test_loading_the_plugin_imports_nothing_heavy(suite: pytest.Pytester) -> Non
     )
 
     suite.runpytest_subprocess("-p", "no:hypothesispytest").assert_outcomes(passed=1)
+
+
+def test_what_a_target_does_not_run_is_left_out_and_counted(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD", "OF_A_CLUSTER")
+
+    result = run(suite)
+
+    result.assert_outcomes(passed=1, deselected=1)
+    result.stdout.fnmatch_lines(["chaos: 1 scenarios of the catalogue do not run on target local; `harness run NAME --target local` says why"])

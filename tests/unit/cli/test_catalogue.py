@@ -28,3 +28,12 @@ def test_two_scenarios_of_one_name_are_refused_for_one_verdict_would_hide_the_ot
 
     with pytest.raises(UsageError, match="two of the scenarios are named 'a-job-runs'"):
         choose_named("a-job-runs", str(path))
+
+
+def test_what_does_not_belong_to_the_target_runs_only_when_it_is_named():
+    def choose_all(*names: str) -> list[Scenario]:
+        return choose(KNOWN, names, everything=True, slow=False, tags=(), belongs=lambda _scenario: False)
+
+    assert choose_all("a-job-runs") == [SCENARIO]
+    with pytest.raises(UsageError, match="no scenario that matches runs on this target"):
+        choose_all()
