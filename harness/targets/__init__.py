@@ -46,12 +46,18 @@ def availability(name: str) -> Availability:
 
 def left_behind(run_id: str) -> list[str]:
     """What a run has left on any target, one line each; empty when the run is over and clean."""
-    return [line for entry in _TARGETS.values() for line in entry.left_behind(run_id)]
+    from harness.protocol.barrier import find_socket_directories
+
+    found = [line for entry in _TARGETS.values() for line in entry.left_behind(run_id)]
+    return found + [f"socket directory {path}" for path in find_socket_directories(run_id)]
 
 
 def remove_left_behind(run_id: str, clock: Clock | None = None) -> list[str]:
     """End and remove it all; one line for each thing done."""
-    return [line for entry in _TARGETS.values() for line in entry.remove_left_behind(run_id, clock or SystemClock())]
+    from harness.protocol.barrier import remove_socket_directories
+
+    removed = [line for entry in _TARGETS.values() for line in entry.remove_left_behind(run_id, clock or SystemClock())]
+    return removed + [f"removed socket directory {path}" for path in remove_socket_directories(run_id)]
 
 
 def missing_here() -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.config import read_config
-from harness.targets.local.log_patterns import PATTERN_NAMES
+from harness.protocol.log_patterns import PATTERN_NAMES
 from tests.docs.pages import DOCS, blocks_of, commands_in
 
 JOBS = DOCS / "jobs"

@@ -1,22 +1,14 @@
-"""What an attempt is started with: names, command, environment, files."""
+"""What an attempt is started with: command, environment, files."""
 
 import os
 import shutil
 from pathlib import Path
 
 from harness.capabilities import Launch
-from harness.errors import InvalidDocumentError, WorkloadMissingError
-from harness.targets.local.execution import AttemptKey
-from harness.targets.local.processes import RUN_ID_VARIABLE
-
-EXECUTION_SUFFIX_LENGTH = 5
-"""As Cloud Run writes it: the job, a hyphen, five letters or digits."""
-
-
-def execution_name(launch: Launch) -> str:
-    """The execution's name: as the platform's, with the end of the run id for its random part."""
-    letters = [letter for letter in launch.run_id.lower() if letter.isascii() and letter.isalnum()]
-    return f"{launch.job}-{''.join(letters)[-EXECUTION_SUFFIX_LENGTH:].rjust(EXECUTION_SUFFIX_LENGTH, '0')}"
+from harness.cloud_run.environment import check_texts, platform_variables
+from harness.errors import WorkloadMissingError
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.variables import RUN_ID_VARIABLE, Doors, protocol_variables
 
 
 def event_path(launch: Launch, key: AttemptKey) -> Path:
@@ -34,26 +26,14 @@ def marks_of(launch: Launch, key: AttemptKey) -> list[bytes]:
 
 
 def environment_of(launch: Launch, key: AttemptKey, barrier_path: Path | None, scratch: Path) -> dict[str, str]:
-    """The job's variables, and over them the platform's and the protocol's; a ``TMPDIR`` of the job's own choice stays.
-
-    Source: https://docs.cloud.google.com/run/docs/container-contract#jobs-env-vars
-    """
+    """The job's variables, and over them the platform's and the protocol's; a ``TMPDIR`` of the job's own choice stays."""
     environment = dict(launch.environment)
     if environment.get("TMPDIR") == os.environ.get("TMPDIR"):
         environment["TMPDIR"] = str(scratch)
-    environment |= {
-        "CLOUD_RUN_JOB": launch.job,
-        "CLOUD_RUN_EXECUTION": execution_name(launch),
-        "CLOUD_RUN_TASK_INDEX": str(key.task),
-        "CLOUD_RUN_TASK_ATTEMPT": str(key.attempt),
-        "CLOUD_RUN_TASK_COUNT": str(launch.tasks),
-        "CHECKPOINT_DIR": str(launch.checkpoint_dir),
-        "HARNESS_EVENTS": str(event_path(launch, key)),
-        RUN_ID_VARIABLE: launch.run_id,
-    }
-    if barrier_path is not None:
-        environment |= {"HARNESS_BARRIER": str(barrier_path), "HARNESS_ARMED": " ".join(launch.armed)}
-    return environment
+    doors = Doors(events=str(event_path(launch, key)), barrier=str(barrier_path or ""))
+    return (
+        environment | platform_variables(launch, key, str(launch.checkpoint_dir)) | protocol_variables(launch.run_id, doors, launch.armed)
+    )
 
 
 def check_program(launch: Launch) -> None:
@@ -61,13 +41,9 @@ def check_program(launch: Launch) -> None:
 
     Raises:
         WorkloadMissingError: When its program cannot be found or executed.
-        InvalidDocumentError: When its command or environment holds what no process can be given, or its directory is not there.
+        InvalidDocumentError: As ``check_texts``.
     """
-    for field, texts in (("command", launch.command), ("environment", launch.environment.values())):
-        if any("\0" in text for text in texts):
-            raise InvalidDocumentError(document=launch.job, field=field, problem="holds a NUL character, which no process can be given")
-    if not os.path.isdir(launch.directory):  # noqa: PTH112  a name that is too long is no directory, and Path.is_dir raises at it
-        raise InvalidDocumentError(document=launch.job, field="directory", problem=f"{launch.directory} is no directory")
+    check_texts(launch)
     program = launch.command[0]
     path = launch.environment.get("PATH", os.defpath)
     found = launch.directory / program if os.sep in program else Path(shutil.which(program, path=path) or os.devnull)

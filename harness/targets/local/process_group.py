@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import BrokenHarnessError
-from harness.targets.local.execution import WHOLE_ATTEMPT
-from harness.targets.local.processes import ProcessTable, read_row, read_table, send
+from harness.process_table import ProcessTable, read_row, read_table, send
+from harness.protocol.attempt_key import WHOLE_ATTEMPT
+from harness.targets.local.processes import END_ROUND_S
 from harness.targets.local.subreaper import subreaper
 
 _SIGNALS_FOR_ALL = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT}
@@ -48,6 +49,7 @@ class ProcessGroup:
         self.pid = self._process.pid
         self.returncode: int | None = None
         self.leftover_count = 0
+        self.end_round_s = END_ROUND_S
         self._marks = marks
         self._killed: set[int] = set()
         self._started: dict[int, float] = {}

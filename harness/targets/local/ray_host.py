@@ -18,10 +18,11 @@ import psutil
 
 from harness.capabilities import Launch
 from harness.clock import Clock
+from harness.cloud_run.attempt import Attempt
 from harness.history import LogLine
-from harness.targets.local.attempt import LocalAttempt
-from harness.targets.local.execution import AttemptKey
-from harness.targets.local.processes import RUN_ID_VARIABLE, read_table
+from harness.process_table import read_table
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.variables import RUN_ID_VARIABLE
 from harness.targets.local.ray_nodes import RayNode, find_control_stores, find_nodes
 from harness.targets.local.subreaper import subreaper
 
@@ -51,7 +52,7 @@ class _Drain:
     """
 
     node: RayNode
-    attempt: LocalAttempt
+    attempt: Attempt
     deadline_s: int
     command: subprocess.Popen[bytes]
     answer_path: Path
@@ -73,7 +74,7 @@ class RayClusters:
         self._clock = clock
         self._drains: dict[tuple[AttemptKey, str], _Drain] = {}
 
-    def kill(self, attempt: LocalAttempt, component: Literal["raylet", "head"]) -> tuple[int, ...]:
+    def kill(self, attempt: Attempt, component: Literal["raylet", "head"]) -> tuple[int, ...]:
         """See ``RayHost.kill_ray_processes``. Of several nodes one that is not the head's loses its raylet."""
         members = attempt.processes.find()
         victims = [node.raylet for node in find_nodes(members)[:1]] if component == "raylet" else find_control_stores(members)
@@ -82,7 +83,7 @@ class RayClusters:
             raise LookupError(_absent(attempt.key, "raylet" if component == "raylet" else "control store (gcs_server)"))
         return killed
 
-    def drain(self, attempt: LocalAttempt, deadline_s: float) -> str:
+    def drain(self, attempt: Attempt, deadline_s: float) -> str:
         """See ``RayHost.drain_ray_node``. Of several nodes it is one that is not the head's."""
         nodes = find_nodes(attempt.processes.find())
         nodes = [node for node in nodes if (attempt.key, node.node_id) not in self._drains]
@@ -100,7 +101,7 @@ class RayClusters:
         )
         return node.node_id
 
-    def state_of(self, attempt: LocalAttempt, node_id: str) -> Literal["alive", "draining", "dead"]:
+    def state_of(self, attempt: Attempt, node_id: str) -> Literal["alive", "draining", "dead"]:
         """See ``RayHost.ray_node_state``. An idle node shuts down at once when it is drained, even before Ray's command has returned."""
         drain = self._drains.get((attempt.key, node_id))
         if drain is not None and drain.refusal:

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from harness.capabilities import Launch
-from harness.targets.local.environment import environment_of, execution_name, marks_of
-from harness.targets.local.execution import AttemptKey
+from harness.protocol.attempt_key import AttemptKey
+from harness.targets.local.environment import environment_of, marks_of
 
 
 def launch(**fields):
@@ -23,13 +21,6 @@ def launch(**fields):
 
 
 SCRATCH = Path("/scratch")
-
-
-@pytest.mark.parametrize(
-    ("run_id", "name"), [("20260101-abc-XY12z", "train-xy12z"), ("7", "train-00007"), ("", "train-00000"), ("é-ab", "train-000ab")]
-)
-def test_the_execution_is_named_after_the_job_and_the_run(run_id, name):
-    assert execution_name(launch(run_id=run_id)) == name
 
 
 def test_the_platform_s_variables_stand_over_the_job_s():

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.process_table import ProcessRow, ProcessTable
 from harness.targets.local import process_group
 from harness.targets.local.process_group import ProcessGroup
-from harness.targets.local.processes import ProcessRow, ProcessTable
 
 
 def test_a_stranger_that_bears_the_id_of_the_first_process_is_not_killed_with_its_leftovers(monkeypatch: pytest.MonkeyPatch):

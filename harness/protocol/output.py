@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from harness.history import LogLine, ObservationLost
-from harness.targets.local.execution import AttemptKey
-from harness.targets.local.lines import LOG_LINE_BYTES_MAX, LineSplitter
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.lines import LOG_LINE_BYTES_MAX, LineSplitter
 
 RETURN = b"\r"
 
@@ -49,17 +49,32 @@ def severity_of(text: str) -> str:
     return severity if severity in SEVERITIES else "DEFAULT"
 
 
-class _Stream:
-    def __init__(self, name: Literal["stdout", "stderr"], descriptor: int) -> None:
-        self.name = name
-        self.descriptor = descriptor
-        self.is_open = True
-        self.splitter = LineSplitter(LOG_LINE_BYTES_MAX, drops_long=False, splits_redraws=True)
-        self.is_redrawing = False
-        os.set_blocking(descriptor, False)
+class Source(Protocol):
+    """Where bytes of one stream come from.
+
+    Attributes:
+        descriptor: Becomes readable when something has come.
+        is_open: Whether more can come.
+    """
+
+    descriptor: int
+    is_open: bool
 
     def read(self, budget_bytes: int) -> Iterator[bytes]:
         """Pieces as long as there are some, within the budget; the end of the stream closes it."""
+        ...
+
+
+class PipeSource:
+    """The reading end of a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.is_open = True
+        os.set_blocking(descriptor, False)
+
+    def read(self, budget_bytes: int) -> Iterator[bytes]:
+        """See ``Source``."""
         while self.is_open and budget_bytes > 0:
             try:
                 data = os.read(self.descriptor, PIPE_READ_BYTES)
@@ -71,14 +86,22 @@ class _Stream:
                 yield data
 
 
+class _Stream:
+    def __init__(self, name: Literal["stdout", "stderr"], source: Source) -> None:
+        self.name = name
+        self.source = source
+        self.splitter = LineSplitter(LOG_LINE_BYTES_MAX, drops_long=False, splits_redraws=True)
+        self.is_redrawing = False
+
+
 class JobOutput:
     """Stdout and stderr of one attempt.
 
     Attributes:
-        is_drained: Whether the last ``read`` left nothing in the pipes.
+        is_drained: Whether the last ``read`` left nothing unread.
     """
 
-    def __init__(self, key: AttemptKey, *, stdout: int, stderr: int, limits: OutputLimits | None = None) -> None:
+    def __init__(self, key: AttemptKey, *, stdout: Source, stderr: Source, limits: OutputLimits | None = None) -> None:
         self._key = key
         self._limits = limits or OutputLimits()
         self._streams = (_Stream("stdout", stdout), _Stream("stderr", stderr))
@@ -88,7 +111,7 @@ class JobOutput:
     @property
     def open_descriptors(self) -> Sequence[int]:
         """Those that can still bring something."""
-        return [stream.descriptor for stream in self._streams if stream.is_open]
+        return [stream.source.descriptor for stream in self._streams if stream.source.is_open]
 
     def read(self, t_s: float, budget_bytes: int) -> list[LogLine]:
         """The lines that ended since, at most ``budget_bytes`` from each stream."""
@@ -96,7 +119,7 @@ class JobOutput:
         self.is_drained = True
         for stream in self._streams:
             size = 0
-            for data in stream.read(budget_bytes):
+            for data in stream.source.read(budget_bytes):
                 size += len(data)
                 lines += self._keep(stream, stream.splitter.feed(data) if self._has_room(len(data)) else self._drop(data), t_s)
             self.is_drained &= size < budget_bytes

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.clock import ManualClock
-from harness.targets.local.execution import AttemptKey, Execution, GraceOver, Move, Rules, TimeoutReached
+from harness.cloud_run.execution import Execution, GraceOver, Move, Rules, TimeoutReached
+from harness.protocol.attempt_key import AttemptKey
 
 ON_A_LOADED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIRST, SECOND = AttemptKey(0, 0), AttemptKey(0, 1)

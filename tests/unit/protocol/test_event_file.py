@@ -4,8 +4,8 @@ import pytest
 
 from harness.errors import StoreError
 from harness.history import Marked, ObservationLost
-from harness.targets.local.event_file import EventFile, EventLimits
-from harness.targets.local.execution import AttemptKey
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.event_file import EventFile, EventLimits
 
 KEY = AttemptKey(0, 0)
 LINE = b'{"event":"x","t":1}\n'

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from harness.targets.local.processes import ProcessRow, ProcessTable, find_processes, read_row, read_row_portably, read_table
+from harness.process_table import ProcessRow, ProcessTable, read_row, read_row_portably, read_table
+from harness.targets.local.processes import find_processes
 
 
 def row(pid, parent, session, state="running"):

@@ -4,7 +4,7 @@ import pytest
 
 from harness.errors import UnknownNameError
 from harness.history import Done, LogLine, Restored, SaveEnded, SigtermSeen, Started, StepDone
-from harness.targets.local.log_patterns import LogPatternReader
+from harness.protocol.log_patterns import LogPatternReader
 
 
 def line(text):

@@ -1,24 +1,18 @@
-"""One attempt as it runs here: its processes, and everything they say."""
+"""One attempt as it runs: its processes, whatever they are held in, and everything they say."""
 
 import contextlib
 import selectors
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from harness.capabilities import Launch, StorageRule
+from harness.capabilities import Launch
 from harness.history import BarrierReached, Event, JobEvent, LogLine, ObservationLost
-from harness.targets.local.barrier import Barrier
-from harness.targets.local.environment import environment_of, event_path, marks_of
-from harness.targets.local.event_file import EventFile
-from harness.targets.local.execution import WHOLE_ATTEMPT, AttemptKey
-from harness.targets.local.job_lines import JobLineReader
-from harness.targets.local.log_patterns import LogPatternReader
-from harness.targets.local.output import JobOutput
-from harness.targets.local.process_group import ProcessGroup
-from harness.targets.local.scratch import make_scratch_directory
-from harness.targets.local.storage_rules import StorageRules, interposed
+from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
+from harness.protocol.barrier import Barrier
+from harness.protocol.event_file import EventFile
+from harness.protocol.log_patterns import LogPatternReader
+from harness.protocol.output import JobOutput
 
 DRAIN_S_MAX = 10.0
 """After the exit: for killing what is left and reading what was said. A hundred megabytes of events take less than two."""
@@ -28,42 +22,106 @@ TRAINING_WORDS = frozenset({"boot", "restore.begin", "restore", "start", "step",
 """Said by the process that trains. Other words of a rank may come from one that coordinates: a driver, a controller."""
 
 
+class AttemptProcesses(Protocol):
+    """The processes of one attempt, as a target holds them; they run from the moment this exists.
+
+    Attributes:
+        pid: The first process, by its id on this machine.
+        returncode: How it ended, as ``subprocess`` writes it (a signal is negative); None until that is known.
+        leftover_count: How many processes outlived it and were killed.
+        exit_descriptor: Becomes readable when it ends; None where there is no such.
+        end_round_s: Seconds between two looks at what is ending.
+    """
+
+    pid: int
+    returncode: int | None
+    leftover_count: int
+    exit_descriptor: int | None
+    end_round_s: float
+
+    def poll(self) -> int | None:
+        """Look whether the first process has ended, without blocking; returns ``returncode``."""
+        ...
+
+    def signal(self, number: int, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """Send a signal to the attempt, or to the one process that a rank named; returns who got it.
+
+        Raises:
+            LookupError: When there is nobody.
+        """
+        ...
+
+    def kill(self, pids: Sequence[int]) -> tuple[int, ...]:
+        """SIGKILL to some of the attempt's processes and to nobody else; returns who got it."""
+        ...
+
+    def find(self, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """The processes that are alive, the first one first; or the one that a rank named.
+
+        Raises:
+            LookupError: When there is nobody.
+        """
+        ...
+
+    def state_of(self, pid: int) -> str | None:
+        """``running``, ``stopped`` or ``gone``; None when this attempt knows no such process."""
+        ...
+
+    def sweep(self) -> bool:
+        """Kill what has outlived the first process; whether all of it is gone. Called again until it says so."""
+        ...
+
+    def close(self) -> None:
+        """Free what is held; nothing is asked of it any more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voices:
-    """Where an attempt speaks: its event file, its barrier, its output (known once it runs)."""
+    """Where an attempt speaks: its event file, its barrier, its output and what is read from that."""
 
     events: EventFile
     barrier: Barrier | None
+    output: JobOutput
     patterns: LogPatternReader
 
 
-class LocalAttempt:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptParts:
+    """What a target makes for an attempt.
+
+    Attributes:
+        processes: They run.
+        voices: Where they speak.
+        belongings: What goes with the attempt: closed when it has ended and all it said has been read.
+    """
+
+    processes: AttemptProcesses
+    voices: Voices
+    belongings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+
+class Attempt:
     """An attempt from its start to the moment when nothing of it is left and all it said has been read.
 
     Attributes:
         key: Which attempt.
         processes: Its processes.
-        rules: The storage rules of its supervisor; None where storage is not interposed.
-        scratch: Its ``TMPDIR``, removed at its end.
         exited_at_s: When its first process was seen to have ended, on the monotonic clock; None before.
         is_over: Whether it is dead and read to the end.
         is_behind: Whether there was more to read than the last look could take.
         message: The platform's line and its reason that the end of this attempt brings to the log.
     """
 
-    def __init__(
-        self, key: AttemptKey, launch: Launch, *, processes: ProcessGroup, voices: Voices, selector: selectors.BaseSelector
-    ) -> None:
+    def __init__(self, key: AttemptKey, launch: Launch, *, parts: AttemptParts, selector: selectors.BaseSelector) -> None:
         self.key = key
-        self.processes = processes
-        self.rules: StorageRules | None = None
-        self.scratch: Path | None = None
+        self.processes = parts.processes
         self.exited_at_s: float | None = None
         self.is_over = self.is_behind = False
         self.message: tuple[str, str] | None = None
         self._epoch_s = launch.epoch_s
-        self._voices = voices
-        self._output = JobOutput(key, stdout=processes.stdout, stderr=processes.stderr)
+        self._voices = parts.voices
+        self._belongings = parts.belongings
         self._rank_pids: dict[int, int] = {}
         self._held: list[BarrierReached] = []
         self._is_swept = False
@@ -85,13 +143,13 @@ class LocalAttempt:
         if self._voices.barrier is not None:
             self._held += self._voices.barrier.receive(now_s)
         is_dead = self._look_at_processes(now_s)
-        lines = self._output.read(now_s - self._epoch_s, budget_bytes)
+        lines = self._voices.output.read(now_s - self._epoch_s, budget_bytes)
         events = self._voices.events.read(now_s, budget_bytes)
         for event in (*events, *self._held):
             if event.pid and (event.rank not in self._rank_pids or _trains(event)):
                 self._rank_pids[event.rank] = event.pid
         self._watch()
-        self.is_behind = not (self._output.is_drained and self._voices.events.is_caught_up)
+        self.is_behind = not (self._voices.output.is_drained and self._voices.events.is_caught_up)
         self.is_over = is_dead and (not self.is_behind or self._is_late(now_s))
         return [self._with_patterns(lines), events], self._take_barriers()
 
@@ -99,7 +157,7 @@ class LocalAttempt:
         """Close everything; returns last lines without a newline and what was not recorded."""
         t_s = now_s - self._epoch_s
         self._watch(is_closing=True)
-        lines, lost = self._output.finish(t_s)
+        lines, lost = self._voices.output.finish(t_s)
         lost += self._voices.events.finish(t_s)
         if self._voices.barrier is not None:
             self._voices.barrier.close()
@@ -109,8 +167,7 @@ class LocalAttempt:
         if not self._is_swept:
             lost.append(_lost_events(t_s, 1, f"processes of {self.key} withstood SIGKILL; what they do is not seen"))
         self.processes.close()
-        if self.scratch is not None:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        self._belongings.close()
         return [*self._with_patterns(lines), *lost]
 
     def pid_of(self, rank: int) -> int:
@@ -157,7 +214,7 @@ class LocalAttempt:
 
     def _watch(self, *, is_closing: bool = False) -> None:
         """Let the selector wake for what can still bring something, and for nothing that is at its end: that would never let it sleep."""
-        wanted = set() if is_closing else set(self._output.open_descriptors)
+        wanted = set() if is_closing else set(self._voices.output.open_descriptors)
         if self.processes.exit_descriptor is not None and self.exited_at_s is None and not is_closing:
             wanted.add(self.processes.exit_descriptor)
         for descriptor in self._watched - wanted:
@@ -165,43 +222,6 @@ class LocalAttempt:
         for descriptor in wanted - self._watched:
             self._selector.register(descriptor, selectors.EVENT_READ)
         self._watched = wanted
-
-
-def start_attempt(
-    key: AttemptKey, launch: Launch, *, sockets: Path | None, selector: selectors.BaseSelector, rule: StorageRule | None = None
-) -> LocalAttempt:
-    """Start an attempt; ``sockets`` is where its sockets go when it needs some, ``rule`` the storage rule in force from its first call on.
-
-    Raises:
-        OSError: When the program cannot be started.
-        StoreError: When the event file cannot be created.
-    """
-    barrier_path = sockets / f"barrier-{key.task}-{key.attempt}" if launch.armed and sockets else None
-    control_path = sockets / f"control-{key.task}-{key.attempt}" if launch.interpose_storage and sockets else None
-    patterns = LogPatternReader(launch.log_patterns, steps=launch.steps)
-    with contextlib.ExitStack() as undo:
-        scratch = make_scratch_directory(launch.run_id)
-        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-        events = EventFile(event_path(launch, key), key=key, epoch_s=launch.epoch_s)
-        undo.callback(events.close)
-        barrier = None
-        if barrier_path is not None:
-            barrier = Barrier(barrier_path, JobLineReader(key, launch.epoch_s), armed=launch.armed, selector=selector)
-            undo.callback(barrier.close)
-        processes = ProcessGroup(
-            launch.command
-            if control_path is None
-            else interposed(launch.command, control=control_path, root=launch.checkpoint_path, rule=rule),
-            directory=launch.directory,
-            environment=environment_of(launch, key, barrier_path, scratch),
-            marks=marks_of(launch, key),
-        )
-        undo.pop_all()
-    voices = Voices(events=events, barrier=barrier, patterns=patterns)
-    attempt = LocalAttempt(key, launch, processes=processes, voices=voices, selector=selector)
-    attempt.scratch = scratch
-    attempt.rules = None if control_path is None else StorageRules(control_path)
-    return attempt
 
 
 def _trains(event: JobEvent) -> bool:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.errors import StoreError
 from harness.history import JobEvent, ObservationLost
-from harness.targets.local.execution import AttemptKey
-from harness.targets.local.job_lines import JobLineReader
-from harness.targets.local.lines import LINE_BYTES_MAX, LineSplitter
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.job_lines import JobLineReader
+from harness.protocol.lines import LINE_BYTES_MAX, LineSplitter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

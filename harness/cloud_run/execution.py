@@ -1,6 +1,6 @@
 """The rules of an execution of a Cloud Run job as a state machine: no process, no clock of its own, nothing that waits.
 
-It is told what happened and when, and says what the platform does next. ``harness.targets.local.target`` does it.
+It is told what happened and when, and says what the platform does next. ``harness.cloud_run.running`` does it.
 
 Source: https://docs.cloud.google.com/run/docs/configuring/max-retries, https://docs.cloud.google.com/run/docs/configuring/task-timeout,
     https://docs.cloud.google.com/run/docs/configuring/parallelism.
@@ -12,19 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from harness.history import Cause
-
-WHOLE_ATTEMPT = -1
-"""The rank that stands for all processes of an attempt, as in ``Processes.rank``."""
+from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
 
 _HARMLESS = {signal.SIGSTOP, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH}
 """Signals whose default action ends nothing: they never are the cause of an exit."""
-
-
-class AttemptKey(NamedTuple):
-    """Which attempt of which task."""
-
-    task: int
-    attempt: int
 
 
 class TimeoutReached(NamedTuple):

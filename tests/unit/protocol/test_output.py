@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from harness.targets.local.execution import AttemptKey
-from harness.targets.local.output import JobOutput, OutputLimits, severity_of
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.output import JobOutput, OutputLimits, PipeSource, severity_of
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def pipes():
 
 
 def make(readers, **limits):
-    return JobOutput(AttemptKey(1, 2), stdout=readers[0], stderr=readers[1], limits=OutputLimits(**limits))
+    return JobOutput(AttemptKey(1, 2), stdout=PipeSource(readers[0]), stderr=PipeSource(readers[1]), limits=OutputLimits(**limits))
 
 
 def test_lines_of_both_streams_name_their_attempt(pipes):

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from harness.clock import Clock
+from harness.cloud_run.execution import Execution
+from harness.cloud_run.log_entries import ExecutionEnd, LogEntries
+from harness.cloud_run.platform_lines import execution_end, execution_end_line
 from harness.history import Event, ExecutionFinished, LogLine, TaskFinished
-from harness.targets.local.execution import Execution
-from harness.targets.local.log_entries import ExecutionEnd, LogEntries
-from harness.targets.local.platform_lines import execution_end, execution_end_line
 
 
 class ExecutionRecord:

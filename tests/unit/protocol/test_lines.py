@@ -5,7 +5,7 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.targets.local.lines import LineSplitter
+from harness.protocol.lines import LineSplitter
 
 ON_A_LOADED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from harness.history import BarrierReached
-from harness.targets.local.job_lines import JobLineReader
-from harness.targets.local.lines import LINE_BYTES_MAX
+from harness.protocol.job_lines import JobLineReader
+from harness.protocol.lines import LINE_BYTES_MAX
 
 SOCKET_PATH_BYTES_MAX = 103
 """``sun_path`` holds 108 bytes on Linux and 104 on macOS, its closing zero included."""
@@ -46,10 +46,12 @@ def find_socket_directories(run_id: str) -> list[Path]:
     return sorted({path for root in (Path(tempfile.gettempdir()), SHORT_ROOT) for path in root.glob(f"{prefix}*")})
 
 
-def remove_socket_directories(run_id: str) -> None:
-    """Remove what a run that was killed has left."""
-    for path in find_socket_directories(run_id):
+def remove_socket_directories(run_id: str) -> list[Path]:
+    """Remove what a run that was killed has left; returns what there was."""
+    found = find_socket_directories(run_id)
+    for path in found:
         shutil.rmtree(path, ignore_errors=True)
+    return found
 
 
 class _Connection:

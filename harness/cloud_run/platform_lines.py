@@ -5,9 +5,10 @@ Source: texts and severities as in public exports of Cloud Run job logs; those o
 
 from collections.abc import Sequence
 
+from harness.cloud_run.execution import Execution, Task
+from harness.cloud_run.log_entries import ExecutionEnd
 from harness.history import AttemptExited, ExecutionFinished, LogLine
-from harness.targets.local.execution import AttemptKey, Execution, Task
-from harness.targets.local.log_entries import ExecutionEnd
+from harness.protocol.attempt_key import AttemptKey
 
 _OK, _CANCELLED, _ABORTED = 0, 1, 10
 """Codes of ``google.rpc.Code``; failed executions are seen with 9 and with 10."""

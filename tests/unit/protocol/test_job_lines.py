@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.history import BarrierReached, JobEvent, Marked, SaveBegun, Started, StepDone
-from harness.targets.local.execution import AttemptKey
-from harness.targets.local.job_lines import JobLineReader
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.job_lines import JobLineReader
 
 ON_A_LOADED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 READER = JobLineReader(AttemptKey(2, 1), 100.0)

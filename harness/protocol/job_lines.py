@@ -23,7 +23,7 @@ from harness.history import (
     Started,
     StepDone,
 )
-from harness.targets.local.execution import AttemptKey
+from harness.protocol.attempt_key import AttemptKey
 
 FUTURE_TOLERANCE_S = 1.0
 """CLOCK_MONOTONIC is one for all processes of a machine; a stamp further ahead than this is not from it."""

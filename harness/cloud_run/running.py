@@ -1,15 +1,20 @@
-"""An execution while it runs: the platform's moves on real processes, and one reading of all they say."""
+"""An execution while it runs: the platform's moves on attempts, whatever these are made of, and one reading of all they say."""
 
 import contextlib
 import heapq
 import selectors
-import shutil
 import signal
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import MutableMapping, Sequence
+from typing import Protocol
 
 from harness.capabilities import Launch
 from harness.clock import Clock
+from harness.cloud_run.attempt import DRAIN_S_MAX, Attempt
+from harness.cloud_run.environment import execution_name
+from harness.cloud_run.execution import Execution, Rules, TimeoutReached
+from harness.cloud_run.log_entries import LogEntries
+from harness.cloud_run.platform_lines import container_lines, describe_exit, timeout_line
+from harness.cloud_run.record import ExecutionRecord
 from harness.errors import BrokenHarnessError
 from harness.history import (
     AttemptExited,
@@ -19,16 +24,7 @@ from harness.history import (
     ExecutionStarted,
     SignalSent,
 )
-from harness.targets.local.attempt import DRAIN_S_MAX, LocalAttempt, start_attempt
-from harness.targets.local.barrier import make_socket_directory
-from harness.targets.local.environment import execution_name
-from harness.targets.local.execution import WHOLE_ATTEMPT, AttemptKey, Execution, Rules, TimeoutReached
-from harness.targets.local.log_entries import LogEntries
-from harness.targets.local.platform_lines import container_lines, describe_exit, timeout_line
-from harness.targets.local.processes import END_ROUND_S, end_processes
-from harness.targets.local.record import ExecutionRecord
-from harness.targets.local.storage import StorageInForce
-from harness.targets.local.subreaper import subreaper
+from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
 
 READ_BYTES_A_POLL = 512 << 10
 """Shared by all attempts: some 10 ms of reading, so that a job that floods us delays no deadline by more."""
@@ -40,6 +36,27 @@ WAIT_S_MAX_BLIND = 0.01
 """Where the system has no exit descriptors, an exit that closes no pipe is noticed this late."""
 
 
+class Attempts(Protocol):
+    """Makes the attempts of one execution, as a target has them."""
+
+    def open(self, resources: contextlib.ExitStack, held: MutableMapping[AttemptKey, Attempt]) -> None:
+        """Open what all attempts need; ``resources`` closes it, and must end whatever is then still ``held``."""
+        ...
+
+    def start(self, key: AttemptKey, selector: selectors.BaseSelector) -> Attempt:
+        """Start an attempt.
+
+        Raises:
+            OSError: When it cannot be started.
+            StoreError: When its event file cannot be created.
+        """
+        ...
+
+    def took(self, attempt: Attempt) -> None:
+        """The execution holds the attempt: from now on it is ended with it."""
+        ...
+
+
 class RunningExecution:
     """One execution: started by ``begin``, moved by ``poll``, ended by itself or by ``end_all``, freed by ``close``.
 
@@ -49,15 +66,15 @@ class RunningExecution:
         rules: The state machine.
         attempts: Those that run or of which something is left, abandoned ones included.
         pending: Events that the next ``poll`` returns.
-        storage: The storage rules in force.
     """
 
-    def __init__(self, launch: Launch, clock: Clock) -> None:
+    def __init__(self, launch: Launch, clock: Clock, attempts: Attempts) -> None:
         self.launch = launch
         self.name = execution_name(launch)
-        self.attempts: dict[AttemptKey, LocalAttempt] = {}
+        self.attempts: dict[AttemptKey, Attempt] = {}
         self.pending: list[Event] = []
         self._clock = clock
+        self._maker = attempts
         self.rules = Execution(
             Rules(
                 tasks=launch.tasks,
@@ -67,8 +84,6 @@ class RunningExecution:
                 grace_s=launch.grace_s,
             )
         )
-        self.storage = StorageInForce()
-        self._sockets: Path | None = None
         self._resources = contextlib.ExitStack()
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
 
@@ -82,12 +97,7 @@ class RunningExecution:
         launch = self.launch
         self._record = ExecutionRecord(LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name), self._clock)
         self._resources.callback(self._record.close)
-        if launch.armed or launch.interpose_storage:
-            self._sockets = make_socket_directory(launch.run_id)
-            self._resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
-        subreaper.acquire()
-        self._resources.callback(subreaper.release)
-        self._resources.callback(self._end_escaped)
+        self._maker.open(self._resources, self.attempts)
         self.pending.append(
             ExecutionStarted(
                 t_s=self.t_s(),
@@ -127,13 +137,13 @@ class RunningExecution:
         if self.pending or self.rules.has_starts or any(attempt.is_behind for attempt in self.attempts.values()):
             timeout_s = 0.0
         elif any(attempt.is_dying for attempt in self.attempts.values()):
-            timeout_s = min(timeout_s, END_ROUND_S)
+            timeout_s = min(timeout_s, self._end_round_s())
         elif is_blind:
             timeout_s = min(timeout_s, WAIT_S_MAX_BLIND)
         due_in_s = self.rules.next_due_s() - self._clock.monotonic_s()
         self._selector.select(max(0.0, min(timeout_s, due_in_s)))
 
-    def find(self, key: AttemptKey) -> LocalAttempt:
+    def find(self, key: AttemptKey) -> Attempt:
         """An attempt whose first process runs.
 
         Raises:
@@ -185,7 +195,7 @@ class RunningExecution:
         deadline_s = self._clock.monotonic_s() + DRAIN_S_MAX
         events = self._look()
         while not all(attempt.is_over for attempt in self.attempts.values()) and self._clock.monotonic_s() < deadline_s:
-            self._clock.sleep(0.0 if any(attempt.is_behind for attempt in self.attempts.values()) else END_ROUND_S)
+            self._clock.sleep(0.0 if any(attempt.is_behind for attempt in self.attempts.values()) else self._end_round_s())
             events += self._look()
         for attempt in list(self.attempts.values()):
             events += self._finish_attempt(attempt)
@@ -193,26 +203,17 @@ class RunningExecution:
         return events
 
     def close(self) -> None:
-        """Kill what still carries the run id and free everything, whatever fails on the way."""
+        """End what is left of the run and free everything, whatever fails on the way."""
         self._resources.close()
 
-    def _end_escaped(self) -> None:
-        """What no attempt knew as its own, and everything when ``end_all`` failed; no look at all processes where none can be ours."""
-        if self.attempts or subreaper.may_have_orphans():
-            end_processes(self.launch.run_id, self._clock)
-        while self.attempts:
-            _, attempt = self.attempts.popitem()
-            subreaper.remove_leader(attempt.processes.pid)
-            subreaper.reap(attempt.processes.pid)
-            attempt.finish(self._clock.monotonic_s())
+    def _end_round_s(self) -> float:
+        return min((attempt.processes.end_round_s for attempt in self.attempts.values()), default=0.0)
 
     def _start_attempts(self) -> None:
         for key in self.rules.take_starts(self._clock.monotonic_s()):
-            rule = self.storage.rule_for(key.task)
-            attempt = start_attempt(key, self.launch, sockets=self._sockets, selector=self._selector, rule=rule)
-            self.storage.note(key.task, attempt.rules)
+            attempt = self._maker.start(key, self._selector)
             self.attempts[key] = attempt
-            subreaper.add_leader(attempt.processes.pid)  # after it is ours to end, so that an interrupt in between loses nobody
+            self._maker.took(attempt)  # after it is ours to end, so that an interrupt in between loses nobody
             self.pending.append(AttemptStarted(t_s=self.t_s(), task=key.task, attempt=key.attempt, pid=attempt.processes.pid))
 
     def _start_attempts_or_explain(self) -> None:
@@ -242,7 +243,7 @@ class RunningExecution:
             barriers += waiting
         return [*heapq.merge(*streams, key=lambda event: event.t_s), *barriers]
 
-    def _finish_attempt(self, attempt: LocalAttempt) -> list[Event]:
+    def _finish_attempt(self, attempt: Attempt) -> list[Event]:
         del self.attempts[attempt.key]
         now_s = self._clock.monotonic_s()
         events = attempt.finish(now_s)
