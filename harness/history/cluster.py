@@ -24,6 +24,7 @@ class PodSeen(Located, frozen=True, kw_only=True, tag="pod"):
         phase: As the API has it, and ``Deleted`` once the object is gone.
         reason: Why it is not running, or why it ended: ``Unschedulable``, ``ImagePullBackOff``, ``OOMKilled``, ``DeletionByTaintManager`` …
         exit_code: Of its main container; None while it has not ended or nobody knows.
+        grace_s: ``deletionGracePeriodSeconds`` while it is terminating: between its SIGTERM and its SIGKILL.
         provisioning_request: From annotation ``autoscaling.x-k8s.io/consume-provisioning-request``.
         provisioning_class: From annotation ``autoscaling.x-k8s.io/provisioning-class-name``.
         selector: Its node selector, as ``key=value``.
@@ -40,6 +41,7 @@ class PodSeen(Located, frozen=True, kw_only=True, tag="pod"):
     is_terminating: bool = False
     reason: str = ""
     exit_code: int | None = None
+    grace_s: float | None = None
     provisioning_request: str = ""
     provisioning_class: str = ""
     selector: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ class GoldenKnown(Event, frozen=True, kw_only=True, tag="golden"):
 class ObservationLost(Event, frozen=True, kw_only=True, tag="observation.lost"):
     """Something was not recorded (a limit, garbage, an unreadable file): what depends on it is unknown."""
 
-    what: Literal["events", "logs", "checkpoints"]
+    what: Literal["events", "logs", "checkpoints", "cluster"]
     count: int
     detail: str
 
@@ -295,11 +295,18 @@ class CheckpointSeen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CheckpointsSeen(Located, frozen=True, kw_only=True, tag="checkpoints"):
-    """What storage held at a moment; ``occasion`` says which. ``is_whole`` false: only the checkpoint just saved was looked at."""
+    """What storage held at a moment; ``occasion`` says which.
+
+    Attributes:
+        is_whole: False: only the checkpoint just saved was looked at.
+        elsewhere: Directories beside the one of the job's checkpoints (in it, where that is the mounted directory itself) that hold
+            checkpoints of the same layout: of another run of the job.
+    """
 
     occasion: Literal["save-end", "attempt-end", "after-fault", "end"]
     checkpoints: tuple[CheckpointSeen, ...]
     is_whole: bool = True
+    elsewhere: tuple[str, ...] = ()
 
 
 class Inspected(Located, frozen=True, kw_only=True, tag="inspected"):

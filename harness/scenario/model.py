@@ -71,7 +71,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         require(bool(self.attempts), "attempts", self.attempts, "at least one attempt")
         require(all(attempt >= 0 for attempt in self.attempts), "attempts", self.attempts, "attempts are counted from 0")
         require(len(set(self.attempts)) == len(self.attempts), "attempts", self.attempts, "each attempt once")
-        if isinstance(self.at, OnEffect | AtSubmission | OnCondition):
+        if self.acts_once:
             require(len(self.attempts) == 1, "attempts", self.attempts, "one attempt: this trigger acts once")
         if isinstance(self.fault, KillRayProcess) and self.fault.component == "worker":
             require(self.victim.rank != "all", "victim.rank", self.victim.rank, "a train worker is one rank: name it")
@@ -84,6 +84,11 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 type(self.at).__name__,
                 "storage at rest is damaged on the effect of another injection (on-effect)",
             )
+
+    @property
+    def acts_once(self) -> bool:
+        """Whether its trigger goes by something outside of attempts: it acts once, in whatever attempt that comes."""
+        return isinstance(self.at, OnEffect | AtSubmission | OnCondition)
 
 
 def _ends_attempt(injection: Injection) -> bool:
