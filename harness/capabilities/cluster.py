@@ -1,0 +1,314 @@
+"""The optional things that a target may let us do to a cluster: to pods, nodes, queues, the control plane."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from harness.capabilities.job import Processes
+from harness.scenario.cluster_faults import Part
+from harness.undo import ClusterAction
+
+Breakage = Literal["power-off", "kubelet", "partition"]
+"""How a node breaks: its machine stops; its kubelet stops; its network to the control plane is cut."""
+
+Component = Literal["api-server", "kueue", "kuberay"]
+"""A part of the control plane that comes back by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodName:
+    """A pod that cannot be mistaken for its successor of the same name; ``grace_s`` is what it asks for between SIGTERM and SIGKILL."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str = ""
+    grace_s: int = 30
+
+
+@runtime_checkable
+class PodHost(Protocol):
+    """The job runs in pods that can be deleted and evicted. What became of them comes as ``PodSeen`` by ``poll``."""
+
+    def pods_of(self, victim: Processes, part: Part) -> tuple[PodName, ...]:
+        """The pods that stand for the victim now, those that end already left out.
+
+        Raises:
+            LookupError: When there is none.
+        """
+        ...
+
+    def delete_pod(self, pod: PodName, grace_s: int | None) -> None:
+        """Ask the API server to delete the pod, with this grace or its own.
+
+        Raises:
+            LookupError: When that very pod is gone.
+        """
+        ...
+
+    def evict_pod(self, pod: PodName) -> None:
+        """Ask the API server to evict the pod.
+
+        Raises:
+            LookupError: When that very pod is gone, or a disruption budget forbids it.
+        """
+        ...
+
+
+@runtime_checkable
+class NodeHost(Protocol):
+    """Nodes and their pools can be hurt. What became of them comes as ``NodeSeen`` and ``PodSeen`` by ``poll``.
+
+    Every change has its undo as data (``harness.undo``), which outlives us. What hurts returns when it is done, in a second or two.
+    """
+
+    cluster_name: str
+
+    def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
+        """The nodes that the victim's pods run on; never the node that holds the control plane.
+
+        Raises:
+            LookupError: When it runs on none.
+        """
+        ...
+
+    def nodes_in(self, pool: str) -> tuple[str, ...]:
+        """The nodes of a pool that are there now.
+
+        Raises:
+            LookupError: When the cluster has no such pool, or it is empty.
+        """
+        ...
+
+    def pool_of(self, node: str) -> str:
+        """The pool of a node.
+
+        Raises:
+            LookupError: When there is no such node.
+        """
+        ...
+
+    def pods_on(self, node: str) -> tuple[PodName, ...]:
+        """Pods of the job on a node; daemons and others' pods left out."""
+        ...
+
+    def cordon(self, node: str) -> None:
+        """Mark a node unschedulable.
+
+        Raises:
+            LookupError: When there is no such node.
+        """
+        ...
+
+    def uncordon(self, node: str) -> None:
+        """Take that back; harmless where the node is gone.
+
+        Raises:
+            LookupError: When the API server does not do it.
+        """
+        ...
+
+    def break_nodes(self, nodes: Sequence[str], how: Breakage) -> None:
+        """Break them; their node objects stay.
+
+        Raises:
+            LookupError: When one could not be broken.
+        """
+        ...
+
+    def lose_nodes(self, nodes: Sequence[str]) -> None:
+        """The machines are gone at once, and their node objects with them; nothing but ``mend_nodes`` brings them back.
+
+        Raises:
+            LookupError: When one could not be taken away.
+        """
+        ...
+
+    def announce_maintenance(self, node: str, *, is_ongoing: bool) -> None:
+        """Put GKE's labels and taint of maintenance on a node; ``is_ongoing`` false: it is scheduled, true: it has begun.
+
+        Raises:
+            LookupError: When there is no such node.
+        """
+        ...
+
+    def announce_termination(self, node: str) -> None:
+        """Put GKE's taint of a machine that is about to go on a node, without a maintenance.
+
+        Raises:
+            LookupError: When there is no such node.
+        """
+        ...
+
+    def mend_nodes(self, nodes: Sequence[str]) -> None:
+        """Begin to make nodes whole, whatever was done to them: machine, kubelet, network, node object, chips, no labels of maintenance.
+
+        Returns at once; harmless for those that are whole, and while it goes on.
+        """
+        ...
+
+    def are_whole(self, nodes: Sequence[str]) -> bool:
+        """Whether the mending has ended and the API server holds the nodes for ready.
+
+        Raises:
+            LookupError: When it has failed.
+        """
+        ...
+
+
+@runtime_checkable
+class QueueHost(Protocol):
+    """The job waits in a queue with quota. What became of it comes as ``WorkloadSeen`` and ``ProvisioningSeen`` by ``poll``.
+
+    What undoes a change is told before it is made.
+    """
+
+    cluster_name: str
+
+    def quota_of(self, flavor: str) -> int:
+        """Nominal quota of chips of a flavor.
+
+        Raises:
+            LookupError: When the queue has no such flavor.
+        """
+        ...
+
+    def set_quota(self, flavor: str, chips: int) -> None:
+        """Change it.
+
+        Raises:
+            LookupError: When the queue has no such flavor, or the API server does not do it.
+        """
+        ...
+
+    def quota_in_force(self, flavor: str) -> int | None:
+        """The nominal quota that Kueue counts with; None while it has not taken in the newest change."""
+        ...
+
+    def quota_undo(self, flavor: str) -> tuple[ClusterAction, ...]:
+        """What gives the flavor the quota that it has now.
+
+        Raises:
+            LookupError: As ``quota_of``.
+        """
+        ...
+
+    def limit_namespace(self, chips: int | None) -> None:
+        """Limit the chips of the job's namespace by a ResourceQuota; None takes the limit away.
+
+        Raises:
+            LookupError: When the API server does not do it.
+        """
+        ...
+
+    def limit_in_force(self) -> int | None:
+        """The chips to which the quota controller limits the namespace; None while it does not."""
+        ...
+
+    def limit_undo(self) -> tuple[ClusterAction, ...]:
+        """What takes the limit away."""
+        ...
+
+    def occupy(self, name: str, *, flavor: str, chips: int) -> str:
+        """Submit another job that holds chips, and wait until Kueue has admitted it, at most 30 s; ``chips`` 0: all that are free.
+
+        Returns:
+            Evidence: the workload that was admitted, and to how many chips of which flavor.
+
+        Raises:
+            LookupError: When it was not admitted; it is deleted again.
+        """
+        ...
+
+    def preempt(self, name: str, victim: Processes) -> str:
+        """Submit another job of higher priority that asks for the victim's chips of the victim's flavor; returns what was submitted.
+
+        It does not wait: the victim has its grace.
+
+        Raises:
+            LookupError: When the victim holds no chips, or its queue preempts nobody.
+        """
+        ...
+
+    def has_admitted(self, name: str) -> bool:
+        """Whether Kueue has admitted that job."""
+        ...
+
+    def vacate(self, name: str) -> None:
+        """Delete that job; harmless when it is gone.
+
+        Raises:
+            LookupError: When the API server does not do it.
+        """
+        ...
+
+    def is_vacated(self, name: str) -> bool:
+        """Whether the job is gone, and the quota that it held."""
+        ...
+
+    def occupation_undo(self, name: str) -> tuple[ClusterAction, ...]:
+        """What removes that job and all that was made for it."""
+        ...
+
+    def set_active(self, victim: Processes, *, is_active: bool) -> None:
+        """Deactivate or activate the victim's workload.
+
+        Raises:
+            LookupError: When it has none.
+        """
+        ...
+
+    def activation_undo(self, victim: Processes) -> tuple[ClusterAction, ...]:
+        """What activates the victim's workload.
+
+        Raises:
+            LookupError: When it has none.
+        """
+        ...
+
+    def revoke_capacity(self, victim: Processes) -> tuple[str, ...]:
+        """Take the capacity that was provisioned for the victim away: condition, then nodes; returns the nodes.
+
+        Raises:
+            LookupError: When no request of the victim is provisioned.
+        """
+        ...
+
+
+@runtime_checkable
+class ControlPlaneHost(Protocol):
+    """Parts of the control plane can be killed, and images be missing."""
+
+    cluster_name: str
+
+    def component_instance(self, component: Component) -> str:
+        """What names the running instance: its container's id; empty while none runs or answers."""
+        ...
+
+    def kill_component(self, component: Component) -> str:
+        """SIGKILL it; whoever supervises it starts it again. Returns what names the instance that was killed.
+
+        Raises:
+            LookupError: When it does not run.
+        """
+        ...
+
+    def forget_image(self, nodes: Sequence[str]) -> str:
+        """Make the job's image unknown on nodes, and one that cannot be pulled; returns what was then read back there.
+
+        Raises:
+            LookupError: When a node still knows it.
+        """
+        ...
+
+    def restore_image(self, nodes: Sequence[str]) -> str:
+        """Make it known again, and return what was then read back; harmless twice.
+
+        Raises:
+            LookupError: When a node does not know it.
+        """
+        ...
+
+    def image_undo(self, nodes: Sequence[str]) -> tuple[ClusterAction, ...]:
+        """What makes it known again on these nodes."""
+        ...
