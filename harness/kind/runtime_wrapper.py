@@ -8,7 +8,8 @@ Runs alone, from a copy, without the package: the standard library only, and lit
 
 Usage: runtime_wrapper.py RUNTIME ARGUMENTS...
 """
-# ruff: noqa: PTH, S606  os is loaded anyway; pathlib would double the imports
+# ruff: noqa: PTH109, PTH118, PTH123, S606
+# os is loaded anyway; pathlib would double the imports.
 
 import json
 import os

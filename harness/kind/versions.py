@@ -16,8 +16,9 @@ PAUSE_TAGS = ("3.10", "3.10.1")
 KIND = "v0.33.0"
 KUEUE = "v0.17.0"
 KUBERAY = "v1.5.0"
-AUTOSCALER_MODULE = "k8s.io/autoscaler/cluster-autoscaler"
-"""Holds the CRD of ProvisioningRequest; its version is the one that Kueue's own go.mod asks for."""
+AUTOSCALER_MODULE = "k8s.io/autoscaler/cluster-autoscaler/apis"
+AUTOSCALER_APIS = "v0.0.0-20240830133931-adfbe7e45277"
+"""Holds the CRD of ProvisioningRequest; the version that Kueue's own go.mod asks for."""
 
 
 def versions() -> dict[str, str]:

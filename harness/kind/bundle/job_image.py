@@ -16,6 +16,7 @@ PACKAGES = (
     "ca-certificates",
     "hostname",
     "iproute2",
+    *("iptables", "conntrack", "kmod"),  # for kube-proxy, whose image stands on this one: one layer in every node for both
     "procps",  # Ray reads process tables
     "wget",  # KubeRay's probes are `wget` commands
 )
