@@ -99,6 +99,22 @@ class ChaosTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(len(set(self.at_steps)) != 1, "at_steps", self.at_steps, "two different steps: the second kill comes later than the first")
 
 
+class DockerTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[target.docker]``: how the job runs in containers.
+
+    Attributes:
+        image: What they are made of: an image that the engine has, with the job's interpreter and packages; empty: the harness's own.
+    """
+
+    image: str = ""
+
+
+class TargetTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[target]``: what only some targets need to know."""
+
+    docker: DockerTable = DockerTable()
+
+
 class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[[scenarios]]``: one more scenario on the same workload, with the fields of ``harness.scenario.Scenario``.
 
@@ -122,6 +138,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     platform: Platform = Platform()
     promises: PromisesTable = PromisesTable()
     chaos: ChaosTable = ChaosTable()
+    target: TargetTable = TargetTable()
     scenarios: tuple[ScenarioTable, ...] = ()
 
 
@@ -188,6 +205,7 @@ def _workload(config: Config) -> Workload:
         sources=job.sources,
         directory=job.directory,
         outside=Outside(logs=job.logs, inspect=job.inspect, inspect_timeout_s=job.inspect_timeout_s, result=job.result),
+        image=config.target.docker.image,
     )
 
 
@@ -311,6 +329,9 @@ resumed = 'resumed from step (?P<step>\\d+)'
 max_retries = 3
 timeout_s = 600.0
 grace_s = 10.0
+
+# [target.docker]            # with --target docker: an image that the engine has, with the job's interpreter and packages in it
+# image = "my-train:latest"
 
 [promises]                 # what your job claims
 lost_steps_max = 10        # steps that a kill may cost

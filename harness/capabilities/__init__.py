@@ -1,6 +1,7 @@
 """What a target is, and the optional things it may let us do: to a job, to a cluster."""
 
 from harness.capabilities.cluster import Breakage, Component, ControlPlaneHost, NodeHost, PodHost, PodName, QueueHost
+from harness.capabilities.container import ImageHost, MemoryLimiter
 from harness.capabilities.job import (
     Cancellable,
     CheckpointStorage,
@@ -24,7 +25,9 @@ __all__ = [
     "Component",
     "ControlPlaneHost",
     "Fidelity",
+    "ImageHost",
     "Launch",
+    "MemoryLimiter",
     "NodeHost",
     "Overlappable",
     "PodHost",

@@ -38,6 +38,8 @@ class Launch:
         ranks: Processes that train together inside one task: on a cluster each is a host.
         cluster: How it is submitted, where the target is a cluster.
         root: What paths in ``cluster`` are relative to.
+        image: What its containers are made of, where the target has containers; empty: the target's own.
+        memory_mib: What an attempt may use; 0: no limit.
     """
 
     run_id: str
@@ -61,6 +63,8 @@ class Launch:
     ranks: int = 1
     cluster: Cluster = field(default_factory=Cluster)
     root: Path = Path()
+    image: str = ""
+    memory_mib: int = 0
 
     @property
     def checkpoint_path(self) -> Path:

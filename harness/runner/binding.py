@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.capabilities import Launch, QueueHost, Target
+from harness.capabilities import ImageHost, Launch, MemoryLimiter, QueueHost, Target
 from harness.errors import CapabilityMissingError
 from harness.faults import missing_capability
 from harness.scenario import Scenario, Workload, injection_name, kind_of
@@ -28,6 +28,16 @@ def refuse_missing_capabilities(scenario: Scenario, target: Target) -> None:
         if missing:
             needs = f"{missing} for {injection_name(scenario.injections, index)}"
             raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=kind_of(injection.fault))
+    problem = _memory_problem(scenario, target)
+    if problem:
+        needs = f"MemoryLimiter for platform.memory_mib = {scenario.platform.memory_mib}"
+        raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=problem)
+
+
+def _memory_problem(scenario: Scenario, target: Target) -> str:
+    if not scenario.platform.memory_mib:
+        return ""
+    return target.memory_problem() if isinstance(target, MemoryLimiter) else "it has no memory limit"
 
 
 CLUSTER_TAG = "cluster"
@@ -41,28 +51,34 @@ def belongs_to(scenario: Scenario, target: Target) -> bool:
     """
     if (CLUSTER_TAG in scenario.tags) != isinstance(target, QueueHost):
         return False
-    return not any(missing_capability(injection.fault, target) for injection in scenario.injections)
+    return not _memory_problem(scenario, target) and not any(missing_capability(found.fault, target) for found in scenario.injections)
 
 
-def fill(text: str, *, checkpoint_dir: Path, seed: int) -> str:
+def fill(text: str, *, checkpoint_dir: Path | str, seed: int, python: str = sys.executable) -> str:
     """Replace the placeholders of a command, a variable or a path."""
-    return text.replace("{python}", sys.executable).replace("{checkpoint_dir}", str(checkpoint_dir)).replace("{seed}", str(seed))
+    return text.replace("{python}", python).replace("{checkpoint_dir}", str(checkpoint_dir)).replace("{seed}", str(seed))
 
 
-def launch_of(scenario: Scenario, directory: RunDirectory, *, run_id: str, root: Path, seed: int, epoch_s: float) -> Launch:
-    """What the target needs to run the scenario's workload in a run directory."""
+def launch_of(scenario: Scenario, directory: RunDirectory, *, target: Target, run_id: str, root: Path, seed: int, epoch_s: float) -> Launch:
+    """What the target needs to run the scenario's workload in a run directory.
+
+    In a container a job has the variables of the image and its own, elsewhere the caller's and its own.
+    """
     workload, platform = scenario.workload, scenario.platform
     checkpoint_dir = directory.checkpoints.resolve()
 
     def filled(text: str) -> str:
+        if isinstance(target, ImageHost):
+            return fill(text, checkpoint_dir=target.mounted_at(checkpoint_dir), seed=seed, python=target.interpreter())
         return fill(text, checkpoint_dir=checkpoint_dir, seed=seed)
 
+    surroundings = {} if isinstance(target, ImageHost) else inherited(os.environ)
     return Launch(
         run_id=run_id,
         job=workload.name,
         command=tuple(filled(part) for part in workload.command),
         directory=(root / workload.directory).resolve(),
-        environment={**inherited(os.environ), **{name: filled(value) for name, value in workload.environment.items()}},
+        environment=surroundings | {name: filled(value) for name, value in workload.environment.items()},
         checkpoint_dir=checkpoint_dir,
         logs_dir=directory.logs.resolve(),
         tasks=platform.tasks,
@@ -79,6 +95,8 @@ def launch_of(scenario: Scenario, directory: RunDirectory, *, run_id: str, root:
         ranks=workload.ranks,
         cluster=scenario.cluster,
         root=root.resolve(),
+        image=workload.image,
+        memory_mib=platform.memory_mib,
     )
 
 

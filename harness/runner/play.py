@@ -130,6 +130,7 @@ class _Performance:
             launch_of(
                 self._scenario,
                 self._stage.directory,
+                target=target,
                 run_id=self._stage.run_id,
                 root=self._stage.root,
                 seed=self._stage.seed,

@@ -7,6 +7,11 @@ import msgspec
 
 from harness.scenario.rules import positive, require
 
+MEMORY_MIB_MIN = 6
+"""Docker refuses to start a container with less. Source: https://docs.docker.com/engine/containers/resource_constraints/"""
+
+MEMORY_NEED = f"0 (no limit), or at least {MEMORY_MIB_MIN}"
+
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the job is run: the words and defaults of Cloud Run jobs.
@@ -17,6 +22,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         max_retries: Attempts after the first, a task. Default 3.
         timeout_s: Per attempt, seconds. Default 600.
         grace_s: Seconds between SIGTERM and SIGKILL. Default 10.
+        memory_mib: Memory of a task; what goes over it is killed. 0: no limit; other values need a target that can limit memory.
 
     Source: https://docs.cloud.google.com/run/docs/reference/rest/v2/projects.locations.jobs#TaskTemplate (maxRetries, timeout);
         https://docs.cloud.google.com/run/docs/container-contract#instance-shutdown (10 seconds, documented for instances).
@@ -27,6 +33,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_retries: int = 3
     timeout_s: float = 600.0
     grace_s: float = 10.0
+    memory_mib: int = 0
 
     def __post_init__(self) -> None:
         require(1 <= self.tasks <= 10_000, "tasks", self.tasks, "1 to 10000")
@@ -34,6 +41,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require(0 <= self.max_retries <= 10, "max_retries", self.max_retries, "0 to 10, as Cloud Run allows")
         positive("timeout_s", self.timeout_s)
         positive("grace_s", self.grace_s)
+        require(self.memory_mib == 0 or self.memory_mib >= MEMORY_MIB_MIN, "memory_mib", self.memory_mib, MEMORY_NEED)
 
 
 class GraceProfile(msgspec.Struct, frozen=True, kw_only=True):

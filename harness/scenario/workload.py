@@ -69,7 +69,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Attributes:
         name: Kebab-case; also ``CLOUD_RUN_JOB``.
-        command: Program and arguments. ``{python}`` is this interpreter, ``{checkpoint_dir}`` the mounted directory.
+        command: Program and arguments. ``{python}`` is this interpreter, or that of the image; ``{checkpoint_dir}`` the mounted directory.
         steps: The final step; 0 when unknown (then only ``done`` or the result tells completion).
         save_every: Steps between periodic saves; 0 when unknown.
         environment: Variables on top of the caller's.
@@ -80,6 +80,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         sources: Files and directories whose content decides whether a golden run is still that of this job; relative to ``directory``.
         directory: Where the command runs; relative to the catalogue's root.
         outside: How it is judged where it does not speak.
+        image: What its containers are made of, on targets that have containers; empty: the target's own image.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sources: tuple[str, ...] = ()
     directory: str = "."
     outside: Outside = Outside()
+    image: str = ""
 
     @property
     def ranks_heard(self) -> int:

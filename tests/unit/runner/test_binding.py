@@ -7,7 +7,7 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.errors import CapabilityMissingError
-from harness.runner.binding import armed_events, fill, inherited, launch_of, refuse_missing_capabilities
+from harness.runner.binding import armed_events, belongs_to, fill, inherited, launch_of, refuse_missing_capabilities
 from harness.scenario import Injection, LogPatterns, Outside, Platform, Scenario, Workload
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution, FailWrites, Kill, SlowWrites, Terminate
@@ -23,7 +23,7 @@ def scenario(*injections: Injection, workload: Workload = JOB, **fields: object)
 
 
 def launch(bound: Scenario, root: Path):
-    return launch_of(bound, RunDirectory(root / "run"), run_id="r1", root=root, seed=7, epoch_s=5.0)
+    return launch_of(bound, RunDirectory(root / "run"), target=FakeTarget(clock=ManualClock()), run_id="r1", root=root, seed=7, epoch_s=5.0)
 
 
 def test_a_scenario_that_the_target_can_play_is_accepted():
@@ -99,3 +99,48 @@ def test_patterns_that_are_there_are_passed_on(tmp_path: Path):
     patterns = LogPatterns(step=r"step (?P<step>\d+)", sigterm="SIGTERM")
     silent = Workload(name="job", command=("job",), speaks_protocol=False, outside=Outside(logs=patterns))
     assert launch(scenario(workload=silent), tmp_path).log_patterns == {"step": r"step (?P<step>\d+)", "sigterm": "SIGTERM"}
+
+
+class ContainerTarget(FakeTarget):
+    """A target whose jobs run in containers."""
+
+    def interpreter(self) -> str:
+        return "python3"
+
+    def mounted_at(self, checkpoint_dir: Path) -> str:
+        return "/mounted"
+
+
+def test_in_a_container_the_placeholders_stand_for_what_is_there_and_nothing_of_the_caller_is_inherited(tmp_path, monkeypatch):
+    monkeypatch.setenv("OF_THE_CALLER", "1")
+    job = Workload(name="job", command=("{python}", "--out={checkpoint_dir}"), environment={"AT": "{checkpoint_dir}/x"}, image="mine:1")
+
+    bound = launch_of(
+        scenario(workload=job, platform=Platform(memory_mib=64)),
+        RunDirectory(tmp_path / "run"),
+        target=ContainerTarget(clock=ManualClock()),
+        run_id="r1",
+        root=tmp_path,
+        seed=7,
+        epoch_s=0.0,
+    )
+
+    assert bound.command == ("python3", "--out=/mounted")
+    assert bound.environment == {"AT": "/mounted/x"}
+    assert (bound.image, bound.memory_mib) == ("mine:1", 64)
+
+
+@pytest.mark.parametrize(("problem", "is_refused"), [(None, True), ("no such controller", True), ("", False)])
+def test_a_memory_limit_needs_a_target_that_can_limit_memory(problem, is_refused):
+    class Limiting(FakeTarget):
+        def memory_problem(self) -> str:
+            return problem
+
+    target = (FakeTarget if problem is None else Limiting)(clock=ManualClock())
+    limited = scenario(platform=Platform(memory_mib=64))
+    assert belongs_to(limited, target) is not is_refused
+    if not is_refused:
+        refuse_missing_capabilities(limited, target)
+        return
+    with pytest.raises(CapabilityMissingError, match="MemoryLimiter"):
+        refuse_missing_capabilities(limited, target)
