@@ -115,7 +115,7 @@ def test_a_checkpoint_holds_the_state_that_was_saved(tmp_path: Path) -> None:
     assert read_checkpoint(tmp_path).digests() == some_state().digests()
 
 
-@pytest.mark.parametrize("name", ["arrays.npz", "manifest.json"])
+@pytest.mark.parametrize("name", ["arrays.npz", "ledger.json"])
 def test_a_checkpoint_that_lost_a_file_or_its_end_is_refused(tmp_path: Path, name: str) -> None:
     write_checkpoint(some_state(), tmp_path)
     path = tmp_path / name

@@ -11,7 +11,7 @@ import numpy as np
 from workloads import protocol
 
 ARRAYS_FILE = "arrays.npz"
-MANIFEST_FILE = "manifest.json"
+LEDGER_FILE = "ledger.json"  # not manifest.json: that is the name of what describes a whole directory
 Arrays = dict[str, np.ndarray]
 
 
@@ -72,39 +72,55 @@ def _digest(arrays: Arrays) -> str:
     )
 
 
-def write_checkpoint(state: TrainState, directory: Path) -> None:
+def encode(state: TrainState) -> dict[str, bytes]:
+    """The state as the files of a checkpoint."""
     arrays = {"rng": state.rng}
     arrays |= {f"params.{name}": array for name, array in state.params.items()}
     arrays |= {f"momentum.{name}": array for name, array in state.momentum.items()}
-    np.savez(directory / ARRAYS_FILE, **arrays)
-    manifest = {"step": state.step, "cursor": asdict(state.cursor), "digests": state.digests()}
-    (directory / MANIFEST_FILE).write_text(json.dumps(manifest))
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)
+    ledger = {"step": state.step, "cursor": asdict(state.cursor), "digests": state.digests()}
+    return {ARRAYS_FILE: packed.getvalue(), LEDGER_FILE: json.dumps(ledger).encode()}
 
 
-def read_checkpoint(directory: Path) -> TrainState:
-    """Read a checkpoint and compare each part with the fingerprint taken before the save.
+def decode(files: dict[str, bytes]) -> TrainState:
+    """The state that ``encode`` made, each part compared with the fingerprint taken before the save.
 
     Raises:
         DamagedError: a file is missing or unreadable, or a part differs.
     """
     try:
-        manifest = json.loads((directory / MANIFEST_FILE).read_bytes())
-        with np.load(io.BytesIO((directory / ARRAYS_FILE).read_bytes()), allow_pickle=False) as file:
+        ledger = json.loads(files[LEDGER_FILE])
+        with np.load(io.BytesIO(files[ARRAYS_FILE]), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         state = TrainState(
-            step=manifest["step"],
-            cursor=Cursor(**manifest["cursor"]),
+            step=ledger["step"],
+            cursor=Cursor(**ledger["cursor"]),
             params=_part(arrays, "params."),
             momentum=_part(arrays, "momentum."),
             rng=arrays["rng"],
         )
-        expected = manifest["digests"]
+        expected = ledger["digests"]
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise DamagedError(f"{directory.name} is unreadable: {type(error).__name__}: {error}") from error
+        raise DamagedError(f"unreadable: {type(error).__name__}: {error}") from error
     differing = [part for part, digest in state.digests().items() if expected.get(part) != digest]
     if differing:
-        raise DamagedError(f"{directory.name} does not hold what was saved: {', '.join(differing)} differ")
+        raise DamagedError(f"not what was saved: {', '.join(differing)} differ")
     return state
+
+
+def write_checkpoint(state: TrainState, directory: Path) -> None:
+    for name, data in encode(state).items():
+        (directory / name).write_bytes(data)
+
+
+def read_checkpoint(directory: Path) -> TrainState:
+    """Read what ``write_checkpoint`` wrote; raises as ``decode``."""
+    try:
+        files = {name: (directory / name).read_bytes() for name in (ARRAYS_FILE, LEDGER_FILE)}
+    except OSError as error:
+        raise DamagedError(f"unreadable: {type(error).__name__}: {error}") from error
+    return decode(files)
 
 
 def _part(arrays: Arrays, prefix: str) -> Arrays:
