@@ -7,8 +7,12 @@ from types import MappingProxyType
 from typing import cast
 
 from harness.checkers import (
+    admission,
     cadence,
+    charging,
     completion,
+    consumption,
+    continuation,
     data_order,
     exactness,
     exit_codes,
@@ -18,34 +22,46 @@ from harness.checkers import (
     hang,
     integrity,
     landed,
+    leftovers,
     log_order,
     progress,
     ranks,
     recording,
+    recovery,
     result,
     resume,
     retries,
+    standing,
+    submission,
 )
 from harness.checkers.evidence import Evidence, gather, unknown
 from harness.history import History
 from harness.scenario import Expectation, Scenario, name_of
 from harness.scenario.expectations import (
+    AdmittedTo,
     BitExactResume,
+    ChargesRetries,
     Completes,
+    ConsumesProvisioning,
     ExactlyOnceData,
     ExitCodes,
     Goodput,
     GraceConduct,
     IntactCheckpoints,
+    LeavesNothing,
     LogOrder,
     MakesProgress,
     NoHang,
     RanksAgree,
+    RecoversWithin,
     ResumesFromNewestDurable,
     SameResult,
+    SameRun,
     SavesAtCadence,
     SingleWriter,
+    SubmittedOnce,
     WithinRetries,
+    WorkloadEnds,
 )
 from harness.verdict import Finding, Verdict, merge
 
@@ -76,6 +92,14 @@ CHECKERS: Mapping[type[Expectation], Checker] = MappingProxyType(
             (SavesAtCadence, cadence.check),
             (SameResult, result.check),
             (RanksAgree, ranks.check),
+            (AdmittedTo, admission.check),
+            (SubmittedOnce, submission.check),
+            (SameRun, continuation.check),
+            (ConsumesProvisioning, consumption.check),
+            (WorkloadEnds, standing.check),
+            (ChargesRetries, charging.check),
+            (LeavesNothing, leftovers.check),
+            (RecoversWithin, recovery.check),
         )
     }
 )

@@ -8,6 +8,7 @@ and says so, only where no checkpoint of the final step is owed.
 from collections.abc import Sequence
 
 from harness.checkers.accounts import Account, account_of
+from harness.checkers.cluster import last_stay
 from harness.checkers.evidence import Evidence, Ruling, unknown
 from harness.checkers.storage import losses_of_last_good
 from harness.history import AttemptStarted, FaultFailed
@@ -36,7 +37,7 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
     durable = [account.durable for account in accounts if account.durable is not None]
     if len(durable) == len(accounts):
         ruling.measures["durable_step"] = float(min(durable))
-    if closed.reason != "finished":
+    if closed.reason != "finished" and not _stands_still(accounts, evidence):
         ruling.broken.append(f"the run had to be ended at {closed.t_s:.2f} s: {closed.reason}{_after(closed.detail)}; {accounts[0]}")
     elif any(isinstance(injection.fault, CancelExecution) for injection in evidence.scenario.injections):
         _judge_cancel(accounts, evidence, ruling)
@@ -45,6 +46,18 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
     else:
         _judge_failure(accounts, evidence, ruling)
     return ruling.conclude(CHECKER, "; ".join(f"{account}{_notion(account, evidence)}" for account in accounts))
+
+
+def _stands_still(accounts: Sequence[Account], evidence: Evidence) -> bool:
+    """Whether each task has ended or was deactivated by its queue: no waiting would have changed anything, and a failure was owed."""
+    ended = [account.finished is not None or _is_deactivated(account.task, evidence) for account in accounts]
+    return all(ended) and not evidence.scenario.within_budget
+
+
+def _is_deactivated(task: int, evidence: Evidence) -> bool:
+    """Whether its workload was deactivated, which nothing undoes by itself; its quota is free, and it holds no capacity."""
+    stay = last_stay(task, evidence)
+    return stay is not None and stay.state == "deactivated"
 
 
 def _notion(account: Account, evidence: Evidence) -> str:
@@ -81,6 +94,10 @@ def _judge_failure(accounts: Sequence[Account], evidence: Evidence, ruling: Ruli
     """Each task has ended by itself, within its attempts, with its last good checkpoint; to have done the work is better than owed."""
     attempts_max = evidence.scenario.platform.max_retries + 1
     for account in accounts:
+        if account.finished is None and _is_deactivated(account.task, evidence):
+            ruling.facts.append(f"task {account.task} was stopped by its queue: its workload is deactivated")
+            ruling.broken.extend(losses_of_last_good(evidence, account.task))
+            continue
         if account.finished is None:
             ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
             continue

@@ -94,7 +94,9 @@ def _conduct(attempt: Attempt, evidence: Evidence) -> _Conduct | None:
     begun = {save.step: save for save in life.saves_begun if save.t_s >= since_s}
     last = max(begun.values(), key=lambda save: save.t_s, default=None)
     ended = [save for save in life.saves_ended if save.t_s >= since_s and (last is None or save.step == last.step)]
-    granted = next((event.grace_s for event in evidence.of_type(ExecutionStarted)), evidence.scenario.platform.grace_s)
+    granted = notice.grace_s
+    if granted is None:
+        granted = next((event.grace_s for event in evidence.of_type(ExecutionStarted)), evidence.scenario.platform.grace_s)
     return _Conduct(
         attempt=attempt,
         signal_s=notice.t_s,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harness.checkers.evidence import Evidence, unknown, valid
 from harness.history import FaultFailed, FaultObserved, FaultRequested
 from harness.scenario import Injection, Trigger, injection_name
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.verdict import Finding
 
 CHECKER = "landed"
@@ -19,7 +19,7 @@ class _Due:
     Attributes:
         name: Of the injection.
         injection: Says when and to whom.
-        attempt: Where; None for one that goes by another's effect, in whatever attempt that comes.
+        attempt: Where; None for one that acts once, in whatever attempt its moment comes.
         requested, observed, failed: What became of it.
     """
 
@@ -58,7 +58,7 @@ def _due(evidence: Evidence) -> Iterator[_Due]:
     acts += evidence.of_type(FaultFailed)
     for index, injection in enumerate(injections):
         name = injection_name(injections, index)
-        for attempt in (None,) if isinstance(injection.at, OnEffect) else injection.attempts:
+        for attempt in (None,) if injection.acts_once else injection.attempts:
             mine = [act for act in acts if act.injection == name and attempt in (None, act.attempt)]
             yield _Due(
                 name=name,
@@ -94,6 +94,11 @@ def _awaited(at: Trigger) -> str:
             return f"{at.seconds:g} s of the attempt to pass"
         case OnEffect():
             return f"the effect of {at.of}"
+        case AtSubmission():
+            return "the submission of the job"
+        case OnCondition():
+            reason = f" ({at.reason})" if at.reason else ""
+            return f"occurrence {at.nth} of {at.condition}={at.status}{reason} of the {at.of}"
 
 
 def _reached(due: _Due, evidence: Evidence) -> str:

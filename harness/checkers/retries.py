@@ -12,6 +12,7 @@ from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, FaultRequested, TaskFinished
 from harness.lineage import Attempt
 from harness.scenario import Injection, injection_name, kind_of
+from harness.scenario.cluster_faults import CordonNode, ForgetImage, LimitNamespace, LowerQuota, OccupyCapacity, RestartComponent
 from harness.scenario.expectations import WithinRetries
 from harness.scenario.faults import DamageFault, FailWrites, Maintenance, Pause, SlowWrites
 from harness.verdict import Finding
@@ -22,6 +23,10 @@ OUTSIDE_CAUSES = frozenset({"fault", "timeout", "cancel", "grace", "platform"})
 """Causes of an exit that the platform or an injection is behind."""
 
 FAIL_WRITES = kind_of(FailWrites())
+RUNS_ON = CordonNode | LowerQuota | LimitNamespace | OccupyCapacity | RestartComponent | ForgetImage
+"""Faults of a cluster that keep away what would come later: what runs runs on. Kueue evicts nobody when a quota is lowered below what is
+used, a container needs neither the control plane nor its image once it runs."""
+
 CPU_MAINTENANCE = Maintenance(profile="cloudrun-job-cpu-maintenance")
 
 
@@ -97,7 +102,7 @@ def _can_end(injection: Injection | None) -> bool:
     """Whether a fault takes processes away or leaves a job no way to work: standing still, slowness and damage at rest do neither."""
     if injection is None:
         return True
-    return not isinstance(injection.fault, Pause | SlowWrites | DamageFault) and injection.fault != CPU_MAINTENANCE
+    return not isinstance(injection.fault, Pause | SlowWrites | DamageFault | RUNS_ON) and injection.fault != CPU_MAINTENANCE
 
 
 def _has_survived(attempt: Attempt, fault: FaultRequested) -> bool:

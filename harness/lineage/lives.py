@@ -16,6 +16,7 @@ from harness.history import (
     AttemptExited,
     AttemptStarted,
     Booted,
+    Cause,
     Done,
     Event,
     JobEvent,
@@ -126,8 +127,17 @@ class Incarnation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """The SIGTERM to a whole attempt that a grace period follows; ``grace_s`` None: the one that the execution was granted."""
+
+    t_s: float
+    cause: Cause
+    grace_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt of a task, as the platform sees it."""
+    """One attempt of a task, as the platform sees it; ``of_pods`` is the notice that its pods got, where it runs in pods."""
 
     task: int
     number: int
@@ -137,11 +147,13 @@ class Attempt:
     signals: tuple[SignalSent, ...]
     logs: tuple[LogLine, ...]
     incarnations: tuple[Incarnation, ...]
+    of_pods: Notice | None = None
 
-    def notice(self) -> SignalSent | None:
+    def notice(self) -> Notice | None:
         """The first SIGTERM to the whole of it that a grace period followed: ``stop`` is ours and ends the run."""
         whole = (signal for signal in self.signals if signal.signal == "SIGTERM" and signal.rank < 0)
-        return next((signal for signal in whole if signal.cause in WITH_GRACE), None)
+        sent = next((signal for signal in whole if signal.cause in WITH_GRACE), None)
+        return self.of_pods if sent is None else Notice(t_s=sent.t_s, cause=sent.cause)
 
     def sigterm(self) -> SignalSent | None:
         """The first SIGTERM that the platform sent to it."""
@@ -152,7 +164,9 @@ class Attempt:
         return self.started_s <= t_s and (self.exit is None or self.exit.t_s > t_s)
 
 
-def read_attempt(task: int, number: int, spoken: Sequence[JobEvent], seen: Sequence[Event], *, first_life: int) -> Attempt:
+def read_attempt(
+    task: int, number: int, spoken: Sequence[JobEvent], seen: Sequence[Event], *, first_life: int, of_pods: Notice | None = None
+) -> Attempt:
     """Put together one attempt from what it said and what else was seen of it; its lives are numbered from ``first_life``."""
     end = next((event for event in seen if isinstance(event, AttemptExited)), None)
     started_s = next(
@@ -181,6 +195,7 @@ def read_attempt(task: int, number: int, spoken: Sequence[JobEvent], seen: Seque
         signals=tuple(event for event in seen if isinstance(event, SignalSent)),
         logs=tuple(event for event in seen if isinstance(event, LogLine)),
         incarnations=incarnations,
+        of_pods=of_pods if end is not None and of_pods is not None and end.cause != "stop" and of_pods.t_s <= end.t_s else None,
     )
 
 
@@ -192,11 +207,13 @@ class _Lives:
     """Splits what an attempt said into lives.
 
     A rank's second ``boot``, or a second ``start`` without one, opens the next life. The other ranks join it by their own: so one that died
-    before it could speak in a life is not counted into the wrong one from then on.
+    before it could speak in a life is not counted into the wrong one from then on. A process that lives on beside its successor, as the
+    container of a pod that the platform holds for gone, stays in its own life.
     """
 
     _events: list[list[JobEvent]] = field(default_factory=list)
     _life_of_rank: dict[int, int] = field(default_factory=dict)
+    _life_of_process: dict[tuple[int, int], int] = field(default_factory=dict)
     _opened: set[tuple[str, int, int]] = field(default_factory=set)
 
     def hear(self, events: Sequence[JobEvent]) -> list[list[JobEvent]]:
@@ -205,21 +222,28 @@ class _Lives:
         if len(set(openings)) == len(openings):
             return [list(events)] if events else []  # nobody was started twice
         for event in events:
-            life = self._life_of_rank.get(event.rank)
+            life = self._known_life(event)
             if life is None or isinstance(event, _OPENING):
-                life = self._place(event)
+                life = self._place(event, life)
             self._events[life].append(event)
         return self._events
 
-    def _place(self, event: JobEvent) -> int:
+    def _known_life(self, event: JobEvent) -> int | None:
+        """The life that its process has opened or joined, else the one that its rank is in."""
+        of_process = self._life_of_process.get((event.rank, event.pid)) if event.pid else None
+        return self._life_of_rank.get(event.rank) if of_process is None else of_process
+
+    def _place(self, event: JobEvent, known: int | None) -> int:
         """The life of an event that is a rank's first word or may open a life."""
         newest = max(len(self._events) - 1, 0)
-        life = self._life_of_rank.get(event.rank, newest)
+        life = newest if known is None else known
         if isinstance(event, Booted):
             life = self._join("boot", event.rank, newest)
         elif isinstance(event, Started):
             life = self._join("start", event.rank, life)
-        self._life_of_rank[event.rank] = life
+        self._life_of_rank[event.rank] = max(life, self._life_of_rank.get(event.rank, 0))
+        if isinstance(event, _OPENING):
+            self._life_of_process[event.rank, event.pid] = life
         while len(self._events) <= life:
             self._events.append([])
         return life

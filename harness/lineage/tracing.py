@@ -11,8 +11,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast
 
-from harness.history import AttemptAbandoned, AttemptExited, AttemptStarted, Event, JobEvent, LogLine, SignalSent, StepDone
+from harness.history import (
+    AttemptAbandoned,
+    AttemptExited,
+    AttemptStarted,
+    Event,
+    JobEvent,
+    LogLine,
+    NodeSeen,
+    PodSeen,
+    SignalSent,
+    StepDone,
+    SubmissionSeen,
+    WorkloadSeen,
+)
 from harness.lineage.lives import Attempt, Incarnation, read_attempt
+from harness.lineage.notices import notices_of_pods
+from harness.lineage.queueing import Admission, Stay, by_task, read_admissions, read_stays
 from harness.lineage.storage import STORAGE_EVENTS, Look, StorageEvent, StoredStep, Survey, follow, newest_sound, read_looks
 
 Kind = TypeVar("Kind", bound=Event)
@@ -73,6 +88,19 @@ class Lineage:
             kept.extend(life.steps_of(rank))
         return kept
 
+    def stays_of(self, task: int) -> tuple[Stay, ...]:
+        """What the workload of a task went through in the queue of a cluster; empty where none was seen."""
+        return self._stays.get(task, ())
+
+    def admissions_of(self, task: int) -> tuple[Admission, ...]:
+        """Each time that the queue of a cluster let a task run."""
+        submitted = (event.t_s for event in self.of_type(SubmissionSeen) if event.task == task)
+        return tuple(read_admissions(self.stays_of(task), min(submitted, default=None)))
+
+    @cached_property
+    def _stays(self) -> Mapping[int, tuple[Stay, ...]]:
+        return {task: read_stays(seen) for task, seen in by_task(self.of_type(WorkloadSeen)).items()}
+
     @cached_property
     def step_at(self) -> Mapping[tuple[int, int, int], StepDone]:
         """By task, rank and step: how a step was done, the last time it was."""
@@ -132,8 +160,10 @@ def trace(events: Iterable[Event]) -> Lineage:
             places[event.task, event.attempt].append(event)
     attempts: list[Attempt] = []
     lives: dict[int, int] = defaultdict(int)
+    notices = notices_of_pods(event for event in everything if isinstance(event, (PodSeen, NodeSeen)))
     for task, number in sorted(places.keys() | words.keys()):
-        attempt = read_attempt(task, number, words[task, number], places[task, number], first_life=lives[task])
+        of_pods = notices.get((task, number))
+        attempt = read_attempt(task, number, words[task, number], places[task, number], first_life=lives[task], of_pods=of_pods)
         lives[task] += len(attempt.incarnations)
         attempts.append(attempt)
     return Lineage(events=everything, attempts=tuple(attempts))

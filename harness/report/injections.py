@@ -9,7 +9,7 @@ from harness.report.record import Record
 from harness.report.strikes import Strike
 from harness.report.wording import duration, ordinal
 from harness.scenario import Injection, Trigger, injection_name, kind_of
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 
 ROWS_MAX = 200
 
@@ -48,7 +48,7 @@ def _declared(record: Record, strikes: list[Strike]) -> Iterator[FaultRow]:
     injections = record.scenario.injections if record.scenario is not None else ()
     for index, injection in enumerate(injections):
         name = injection_name(injections, index)
-        for attempt in (None,) if isinstance(injection.at, OnEffect) else injection.attempts:
+        for attempt in (None,) if injection.acts_once else injection.attempts:
             mine = [strike for strike in strikes if strike.injection == name and attempt in (None, strike.attempt)]
             for strike in mine:
                 strikes.remove(strike)
@@ -92,3 +92,18 @@ def moment_of(at: Trigger) -> str:
             return f"{duration(at.seconds)} after the attempt started"
         case OnEffect():
             return f"as soon as {at.of} is observed"
+        case AtSubmission():
+            return "before the job is submitted"
+        case OnCondition():
+            return _becoming(at)
+
+
+def _becoming(at: OnCondition) -> str:
+    """A change of an object in the cluster in words."""
+    nth = "" if at.nth == 1 else f" for the {ordinal(at.nth)} time"
+    of = at.of.replace("-request", " request")
+    if at.of == "submission":
+        state = at.condition if at.status == "True" else f"no longer {at.condition}"
+    else:
+        state = f"{at.condition}={at.status}"
+    return f"when the {of} becomes {state}{nth}" + (f", for {at.reason}" if at.reason else "")

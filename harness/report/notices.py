@@ -75,7 +75,7 @@ def _notice(attempt: Attempt, grace_s: float) -> Notice | None:
         attempt=attempt.number,
         cause=sent.cause,
         sent_s=sent.t_s,
-        grace_s=grace_s,
+        grace_s=grace_s if sent.grace_s is None else sent.grace_s,
         seen_s=next((event.t_s for event in after if isinstance(event, SigtermSeen)), None),
         last_step_s=max(steps, default=None),
         save_s=save.t_s if save is not None else None,

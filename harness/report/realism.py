@@ -6,9 +6,16 @@ from harness.capabilities import Fidelity
 from harness.history import AttemptExited, SignalSent
 from harness.report.record import Record
 from harness.scenario import GRACE_PROFILES, GraceProfile, kind_of
+from harness.scenario.cluster_faults import InterruptNode
 from harness.scenario.faults import Maintenance
 
-_BY_FAULT = {"expire-timeout": "cloudrun-job-timeout", "cancel-execution": "cloudrun-job-cancel", "drain-ray-node": "ray-drain"}
+_BY_FAULT = {
+    "expire-timeout": "cloudrun-job-timeout",
+    "cancel-execution": "cloudrun-job-cancel",
+    "drain-ray-node": "ray-drain",
+    "lose-node": "gke-host-error",
+    "lose-pool": "gke-host-error",
+}
 _BY_CAUSE = {"timeout": "cloudrun-job-timeout", "cancel": "cloudrun-job-cancel"}
 
 _ORDER = {"absent": 0, "emulated": 1, "real": 2}
@@ -27,7 +34,7 @@ def profiles_of(record: Record) -> tuple[GraceProfile, ...]:
 
 def _profile_names(record: Record) -> Iterator[str]:
     for injection in record.scenario.injections if record.scenario is not None else ():
-        if isinstance(injection.fault, Maintenance):
+        if isinstance(injection.fault, Maintenance | InterruptNode):
             yield injection.fault.profile
         yield _BY_FAULT.get(kind_of(injection.fault), "")
     for event in record.events:

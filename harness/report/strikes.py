@@ -5,7 +5,26 @@ from dataclasses import dataclass
 
 from harness.history import Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested
 
-STANDING = frozenset({"pause", "fail-writes", "slow-writes", "overlap-attempts"})
+STANDING = frozenset(
+    {
+        "pause",
+        "fail-writes",
+        "slow-writes",
+        "overlap-attempts",
+        "cordon-node",
+        "drain-node",
+        "break-node",
+        "lose-node",
+        "lose-pool",
+        "interrupt-node",
+        "evict-workload",
+        "preempt-workload",
+        "lower-quota",
+        "limit-namespace",
+        "occupy-capacity",
+        "forget-image",
+    }
+)
 """Kinds of fault that have a duration; ``maintenance`` has one where a CPU task is migrated."""
 
 

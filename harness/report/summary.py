@@ -5,7 +5,6 @@ import msgspec
 from harness.history import FaultObserved, FaultRequested
 from harness.report.notices import notices_of
 from harness.report.record import Record, read_record
-from harness.scenario.triggers import OnEffect
 from harness.store import RunDirectory
 from harness.verdict import Outcome
 
@@ -84,10 +83,10 @@ def _measured(record: Record, name: str, otherwise: int) -> int:
 
 
 def _declared(record: Record) -> int:
-    """Each injection counts once for each of its attempts; one that goes by another's effect counts once."""
+    """Each injection counts once for each of its attempts; one that acts once counts once."""
     if record.scenario is None:
         return len({(event.injection, event.attempt) for event in record.events if isinstance(event, FaultRequested)})
-    return sum(1 if isinstance(injection.at, OnEffect) else len(injection.attempts) for injection in record.scenario.injections)
+    return sum(1 if injection.acts_once else len(injection.attempts) for injection in record.scenario.injections)
 
 
 def _landed(record: Record) -> int:

@@ -1,0 +1,75 @@
+"""What was charged to the retry budget of the submitted object: failures of its own, and no eviction by the queue.
+
+jobset#1117: preemptions by Kueue were counted as restarts, until the budget was used up and the job failed for good.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.checkers.cluster import doubt_end, looked_s, tasks_of, unseen
+from harness.checkers.evidence import Evidence, Ruling
+from harness.history import AttemptExited, SubmissionSeen
+from harness.scenario.expectations import ChargesRetries
+from harness.verdict import Finding
+
+CHECKER = "charges-retries"
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """A rise of the count of failures, from ``before_s`` (when it was last seen lower) to ``t_s``."""
+
+    before_s: float
+    t_s: float
+    failed: int
+
+
+def check(expectation: ChargesRetries, evidence: Evidence) -> Finding:
+    """Follow the count of failures of each object; one that was made anew begins again from 0."""
+    ruling = Ruling()
+    doubt_end(evidence, ruling)
+    failed = evictions = 0
+    for task in tasks_of(evidence):
+        seen = [event for event in evidence.of_type(SubmissionSeen) if event.task == task and event.t_s <= looked_s(evidence)]
+        if not seen:
+            ruling.doubts.append(f"task {task}: {unseen('no submitted object')}")
+            continue
+        charges = list(_charges(seen))
+        total = sum(charge.failed for charge in charges)
+        failed, evictions = failed + total, evictions + len(_evicted_s(task, evidence))
+        ruling.facts += [f"task {task}: {charge.failed} failures were charged by {charge.t_s:.2f} s" for charge in charges]
+        if total > expectation.failed_max:
+            ruling.broken.append(f"task {task}: {total} failures were charged to {seen[-1].name}, {expectation.failed_max} are allowed")
+        ruling.broken += _charged_evictions(task, charges, evidence)
+    ruling.measures = {"failures_charged": float(failed), "evictions": float(evictions)}
+    kept = f"{failed} failures were charged, of at most {expectation.failed_max} a task; {evictions} evictions were not"
+    return ruling.conclude(CHECKER, kept)
+
+
+def _charges(seen: Sequence[SubmissionSeen]) -> Iterator[_Charge]:
+    known: dict[str, tuple[float, int]] = {}
+    for event in sorted(seen, key=lambda event: event.t_s):
+        before_s, failed = known.get(event.uid, (event.t_s, 0))
+        if event.failed > failed:
+            yield _Charge(before_s, event.t_s, event.failed - failed)
+        known[event.uid] = event.t_s, max(failed, event.failed)
+
+
+def _evicted_s(task: int, evidence: Evidence) -> Sequence[tuple[float, float, str]]:
+    """When the task was evicted, when it was admitted again, and by what."""
+    admissions = evidence.lineage.admissions_of(task)
+    evicted = [each for each in admissions if each.ended_s is not None and not each.end.startswith("finished")]
+    later = {each.number: each.admitted_s for each in admissions}
+    return [(each.ended_s or 0.0, later.get(each.number + 1, float("inf")), each.end) for each in evicted]
+
+
+def _charged_evictions(task: int, charges: Sequence[_Charge], evidence: Evidence) -> Iterator[str]:
+    """Charges that came up while the task was evicted, and that no death of the job itself explains."""
+    ends = [event for event in evidence.of_type(AttemptExited) if event.task == task and event.cause == "job"]
+    deaths_s = [event.t_s for event in ends if event.exit_code != 0]
+    for charge in charges:
+        by_job = sum(charge.before_s <= death_s <= charge.t_s for death_s in deaths_s)
+        for evicted_s, admitted_s, why in _evicted_s(task, evidence):
+            if evicted_s <= charge.t_s <= admitted_s and charge.failed > by_job:
+                told = f"task {task}: {charge.failed} failures were charged at {charge.t_s:.2f} s"
+                yield f"{told} for the eviction at {evicted_s:.2f} s ({why})"

@@ -1,0 +1,33 @@
+"""What the promises about a cluster share: which tasks there are to judge, and what to say where nobody saw a cluster."""
+
+from harness.checkers.evidence import Evidence, Ruling
+from harness.history import ClusterLeft
+from harness.lineage import Stay
+
+
+def unseen(what: str) -> str:
+    """Why nothing can be said of something that only a cluster has."""
+    return f"{what} was seen: this is told by a cluster alone (target kind)"
+
+
+def tasks_of(evidence: Evidence) -> range:
+    """All tasks that were to be submitted."""
+    return range(evidence.scenario.platform.tasks)
+
+
+def doubt_end(evidence: Evidence, ruling: Ruling) -> None:
+    """What was broken off, or not recorded, keeps what follows from being proved."""
+    ruling.doubt_lost(evidence.lost("cluster"))
+    if evidence.is_cut_short:
+        ruling.doubts.append("the run was broken off, and what is missing might have come yet")
+
+
+def looked_s(evidence: Evidence) -> float:
+    """When somebody looked at what was left: what comes later is the harness's own cleaning."""
+    return min((event.t_s for event in evidence.of_type(ClusterLeft)), default=float("inf"))
+
+
+def last_stay(task: int, evidence: Evidence) -> Stay | None:
+    """Where a task stood in the queue before anything was cleaned."""
+    end_s = looked_s(evidence)
+    return next((stay for stay in reversed(evidence.lineage.stays_of(task)) if stay.begin_s <= end_s), None)

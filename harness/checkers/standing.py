@@ -1,0 +1,63 @@
+"""Where Kueue's workload of each task stands when the run is over: finished, still holding quota, waiting, or deactivated for good."""
+
+import re
+
+from harness.checkers.cluster import last_stay, looked_s, tasks_of, unseen
+from harness.checkers.evidence import Evidence, Ruling
+from harness.history import WorkloadSeen
+from harness.lineage import Stay, StayState, state_of
+from harness.scenario.expectations import WorkloadEnds
+from harness.verdict import Finding
+
+CHECKER = "workload-ends"
+
+_STANDINGS: dict[StayState, str] = {
+    "queued": "pending",
+    "backoff": "pending",
+    "checking": "pending",
+    "evicting": "pending",
+    "admitted": "admitted",
+    "deactivated": "deactivated",
+    "finished": "finished",
+}
+
+
+def check(expectation: WorkloadEnds, evidence: Evidence) -> Finding:
+    """Judge the workload of each task as it was last seen before anything was cleaned."""
+    ruling = Ruling()
+    ruling.doubt_lost(evidence.lost("cluster"))
+    for task in tasks_of(evidence):
+        _judge(task, expectation, evidence, ruling)
+    said = f", and says what matches {expectation.message!r}" if expectation.message else ""
+    return ruling.conclude(CHECKER, f"the workload of each of {len(tasks_of(evidence))} tasks ended {expectation.state}{said}")
+
+
+def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Ruling) -> None:
+    stay = last_stay(task, evidence)
+    seen = _workload(task, stay, evidence) if stay is not None else None
+    if stay is None or seen is None:
+        ruling.doubts.append(f"task {task}: {unseen('no workload')}")
+        return
+    standing = _STANDINGS[stay.state]
+    told = f": {stay.notes[-1][1]}" if stay.notes else ""
+    where = f"task {task}: the workload {seen.name} was {standing} ({stay.state} since {stay.begin_s:.2f} s){told}"
+    ruling.facts.append(where)
+    if evidence.is_cut_short and standing != "finished":
+        ruling.doubts.append(f"the run was broken off, so nobody knows where it would have ended; {where}")
+    elif standing != expectation.state:
+        ruling.broken.append(f"{where}, and {expectation.state} is promised")
+    elif expectation.message and not any(re.search(expectation.message, text) for text in _texts(seen)):
+        ruling.broken.append(f"{where}, and nothing that it says matches {expectation.message!r}: {'; '.join(_texts(seen))}")
+
+
+def _workload(task: int, stay: Stay, evidence: Evidence) -> WorkloadSeen | None:
+    """The workload as it was last seen in that stay; of an elastic job others are seen beside it."""
+    end_s = looked_s(evidence)
+    mine = [event for event in evidence.of_type(WorkloadSeen) if event.task == task and event.t_s <= end_s]
+    return next((event for event in reversed(mine) if state_of(event) == stay.state), None)
+
+
+def _texts(seen: WorkloadSeen) -> list[str]:
+    """Everything that its conditions and checks say."""
+    conditions = [f"{condition.type} {condition.reason}: {condition.message}" for condition in seen.conditions]
+    return conditions + [f"{check.name} {check.state}: {check.message}" for check in seen.checks]
