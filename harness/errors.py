@@ -13,7 +13,8 @@
         ├── StoreError               the run directory cannot be written or read
         ├── HistoryCorruptError      a line of a history is not an event
         ├── InjectionError           a fault could not be caused
-        └── HealError                a fault could not be undone
+        ├── HealError                a fault could not be undone
+        └── UndoError                an undo that is owed could not be done, or its effect was not seen
 
 A broken promise of the job under test is not in this tree: it is a verdict.
 Every error builds its message from its fields: what was attempted, what was seen, what to do next.
@@ -120,3 +121,11 @@ class HealError(BrokenHarnessError):
     def __init__(self, *, injection: str, reason: str) -> None:
         self.injection, self.reason = injection, reason
         super().__init__(f"injection {injection!r} could not be healed: {reason}; run `harness clean`")
+
+
+class UndoError(BrokenHarnessError):
+    """An undo that is owed could not be done, or its effect was not seen; it stays owed."""
+
+    def __init__(self, *, attempted: str, reason: str) -> None:
+        self.attempted, self.reason = attempted, reason
+        super().__init__(f"cannot {attempted}: {reason}; put that right and run `harness clean`")

@@ -250,11 +250,11 @@ class QueueHost(Protocol):
         """What removes that job and all that was made for it."""
         ...
 
-    def set_active(self, victim: Processes, *, is_active: bool) -> None:
-        """Deactivate or activate the victim's workload.
+    def set_active(self, victim: Processes, *, is_active: bool) -> bool:
+        """Deactivate or activate the victim's workload; false when it has none.
 
         Raises:
-            LookupError: When it has none.
+            LookupError: When the API server does not do it.
         """
         ...
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError
 from harness.store import RunDirectory, RunStore
-from harness.targets import left_behind, remove_left_behind
-from harness.undo import perform
+from harness.targets import left_behind, perform, remove_left_behind
 
 
 def clean(runs_dir: Path, clock: Clock) -> list[str]:
@@ -16,33 +15,34 @@ def clean(runs_dir: Path, clock: Clock) -> list[str]:
     lives, and its undos find no process. A run of another machine that shares the directory is left to that one: its processes are not
     seen here.
     """
-    return [f"{run.name}: {line}" for run in RunStore(runs_dir, clock).runs() for line in _look_after(run)]
+    return [f"{run.name}: {line}" for run in RunStore(runs_dir, clock).runs() for line in _look_after(run, clock)]
 
 
-def _look_after(run: RunDirectory) -> list[str]:
+def _look_after(run: RunDirectory, clock: Clock) -> list[str]:
     """Clean one run, or say why not; a broken one must not keep the others from being cleaned."""
     try:
         owner = run.owner()
         if owner is not None and owner.is_elsewhere:
             is_clean = run.is_over() and not run.undo.owed()
             return [] if is_clean else [f"run on {owner.host}, left alone; `harness clean` there ends what it left"]
-        return ["still running, left alone"] if run.is_running() else _clean_run(run)
+        return ["still running, left alone"] if run.is_running() else _clean_run(run, clock)
     except OSError as error:
         return [f"cannot be read: {error.strerror or error}; what it left, if anything, is still there"]
 
 
-def _clean_run(run: RunDirectory) -> list[str]:
+def _clean_run(run: RunDirectory, clock: Clock) -> list[str]:
+    """Undo first, the last first: what a fault took away, like the node of a pod, may be needed to remove the rest."""
     owner = run.owner()
     if owner is None:
         return []
     done: list[str] = []
-    if left_behind(owner.run_id):
-        done += remove_left_behind(owner.run_id)
-    for entry in run.undo.owed():
+    for entry in reversed(run.undo.owed()):
         assert entry.undo is not None
         try:
-            done.append(f"{entry.injection}: {perform(entry.undo)}")
+            done.append(f"{entry.injection}: {perform(entry.undo, clock)}")
             run.undo.settle(entry.injection)
         except BrokenHarnessError as error:
             done.append(f"{entry.injection}: {error}")
+    if left_behind(owner.run_id):
+        done += remove_left_behind(owner.run_id)
     return done

@@ -1,22 +1,12 @@
-"""From a fault as data to a fault that acts, and what a target must offer for it."""
+"""From a fault as data to a fault that acts."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from harness.capabilities import (
-    Cancellable,
-    CheckpointStorage,
-    Overlappable,
-    Processes,
-    RayHost,
-    Signalable,
-    StorageInterposable,
-    Target,
-    Terminable,
-    Timeoutable,
-)
+from harness.capabilities import Processes, Target
 from harness.faults.active import ActiveFault, Scene
+from harness.faults.control_plane import ActiveForgetting, ActiveRestart
 from harness.faults.damage import (
     ActiveAddition,
     ActiveDamage,
@@ -28,10 +18,35 @@ from harness.faults.damage import (
     truncate_file,
 )
 from harness.faults.maintenance import ActiveCancel, ActiveCpuMaintenance, ActiveGpuMaintenance, ActiveOverlap, ActiveTimeout
+from harness.faults.needs import CPU_MAINTENANCE, missing_capability
+from harness.faults.nodes import ActiveBreakage, ActiveCordon, ActiveInterruption, ActiveLoss
+from harness.faults.pods import deletion, eviction
 from harness.faults.process import ActiveKill, ActivePause, ActiveTerminate
+from harness.faults.queue import ActiveEviction, ActiveLimit, ActiveOccupation, ActivePreemption, ActiveQuota, ActiveRevocation
 from harness.faults.ray import ActiveDrain, ActiveRayKill
 from harness.faults.storage import ActiveStorageRule
 from harness.scenario import Fault, Injection, Layout, kind_of
+from harness.scenario.cluster_faults import (
+    BreakNode,
+    ClusterFault,
+    CordonNode,
+    DeletePods,
+    DrainNode,
+    EvictPods,
+    EvictWorkload,
+    ForgetImage,
+    InterruptNode,
+    LimitNamespace,
+    LoseNode,
+    LosePool,
+    LowerQuota,
+    NodeFault,
+    OccupyCapacity,
+    PreemptWorkload,
+    QueueFault,
+    RestartComponent,
+    RevokeCapacity,
+)
 from harness.scenario.faults import (
     AddEmptyStep,
     AddStaleTemporary,
@@ -55,38 +70,10 @@ from harness.scenario.faults import (
     TruncateFile,
 )
 
-CPU_MAINTENANCE = "cloudrun-job-cpu-maintenance"
 
-
-class _Need(NamedTuple):
-    """A capability, and what it is called where a scenario is refused for want of it."""
-
-    capability: type
-    words: str
-
-
-_SIGNALS = _Need(Signalable, "signals to processes")
-_NOTICE = _Need(Terminable, "termination with notice")
-_TIMEOUT = _Need(Timeoutable, "a timeout that can be made to expire")
-_CANCEL = _Need(Cancellable, "an execution that can be cancelled")
-_OVERLAP = _Need(Overlappable, "attempts that can overlap")
-_DIRECTORY = _Need(CheckpointStorage, "a checkpoint directory that can be changed from outside")
-_OPERATIONS = _Need(StorageInterposable, "storage operations that can be made to fail or be slow")
-_RAY = _Need(RayHost, "a Ray cluster of the job's own")
-
-
-def missing_capability(fault: Fault, target: Target) -> str:
-    """What the target lacks for a fault, in words; empty when it lacks nothing."""
-    for need in _needs_of(fault):
-        if not isinstance(target, need.capability):
-            return f"{need.words} ({need.capability.__name__})"
-    if isinstance(fault, FailWrites | SlowWrites) and isinstance(target, StorageInterposable):
-        problem = target.storage_problem()
-        return f"{_OPERATIONS.words} ({problem})" if problem else ""
-    return ""
-
-
-def activate(injection: Injection, name: str, *, target: Target, victim: Processes, layout: Layout, kept_dir: Path) -> ActiveFault:
+def activate(
+    injection: Injection, name: str, *, target: Target, victim: Processes, layout: Layout, kept_dir: Path, now_s: Callable[[], float]
+) -> ActiveFault:
     """Make an injection ready to act in one attempt; nothing has happened yet.
 
     Args:
@@ -96,11 +83,13 @@ def activate(injection: Injection, name: str, *, target: Target, victim: Process
         victim: Whom it hits, in this attempt.
         layout: How the job lays out its checkpoints.
         kept_dir: For originals of what it damages.
+        now_s: Seconds since the run was opened.
 
     Raises:
         InjectionError: When the target lacks what the fault needs, or no execution runs.
     """
-    scene = Scene(injection=name, fault=kind_of(injection.fault), target=target, victim=victim, layout=layout, kept_dir=kept_dir)
+    kind = kind_of(injection.fault)
+    scene = Scene(injection=name, fault=kind, target=target, victim=victim, layout=layout, kept_dir=kept_dir, now_s=now_s)
     missing = missing_capability(injection.fault, target)
     if missing:
         raise scene.failed(f"target {target.name!r} does not offer {missing}")
@@ -122,8 +111,10 @@ def _active(fault: Fault, scene: Scene) -> ActiveFault:
             return ActiveDrain(scene, fault)
         case FailWrites() | SlowWrites():
             return ActiveStorageRule(scene, fault)
-        case _:
+        case FlipByte() | TruncateFile() | DeletePath() | TearRename() | AddEmptyStep() | AddStaleTemporary():
             return _active_damage(fault, scene)
+        case _:
+            return _active_cluster_fault(fault, scene)
 
 
 def _active_process(fault: ProcessFault, scene: Scene) -> ActiveFault:
@@ -164,25 +155,45 @@ def _active_damage(fault: DamageFault, scene: Scene) -> ActiveFault:
             return ActiveAddition(scene, add_stale_temporary)
 
 
-def _needs_of(fault: Fault) -> tuple[_Need, ...]:
+def _active_cluster_fault(fault: ClusterFault, scene: Scene) -> ActiveFault:
     match fault:
-        case Kill() | Pause():
-            return (_SIGNALS,)
-        case Terminate():
-            return (_NOTICE,)
-        case Maintenance():
-            return (_SIGNALS,) if fault.profile == CPU_MAINTENANCE else (_NOTICE,)
-        case ExpireTimeout():
-            return (_TIMEOUT,)
-        case CancelExecution():
-            return (_CANCEL,)
-        case OverlapAttempts():
-            return (_OVERLAP, _SIGNALS)
-        case KillRayProcess():
-            return (_SIGNALS,) if fault.component == "worker" else (_RAY, _SIGNALS)
-        case DrainRayNode():
-            return (_RAY,)
-        case FlipByte() | TruncateFile() | DeletePath() | TearRename() | AddEmptyStep() | AddStaleTemporary():
-            return (_DIRECTORY,)
-        case FailWrites() | SlowWrites():
-            return (_OPERATIONS,)
+        case DeletePods():
+            return deletion(scene, fault)
+        case EvictPods():
+            return eviction(scene, fault)
+        case RestartComponent():
+            return ActiveRestart(scene, fault)
+        case ForgetImage():
+            return ActiveForgetting(scene, fault)
+        case CordonNode() | DrainNode() | BreakNode() | LoseNode() | LosePool() | InterruptNode():
+            return _active_node_fault(fault, scene)
+        case _:
+            return _active_queue_fault(fault, scene)
+
+
+def _active_node_fault(fault: NodeFault, scene: Scene) -> ActiveFault:
+    match fault:
+        case CordonNode() | DrainNode():
+            return ActiveCordon(scene, fault)
+        case BreakNode():
+            return ActiveBreakage(scene, fault)
+        case LoseNode() | LosePool():
+            return ActiveLoss(scene, fault)
+        case InterruptNode():
+            return ActiveInterruption(scene, fault)
+
+
+def _active_queue_fault(fault: QueueFault, scene: Scene) -> ActiveFault:
+    match fault:
+        case EvictWorkload():
+            return ActiveEviction(scene, fault)
+        case PreemptWorkload():
+            return ActivePreemption(scene, fault)
+        case LowerQuota():
+            return ActiveQuota(scene, fault)
+        case LimitNamespace():
+            return ActiveLimit(scene, fault)
+        case OccupyCapacity():
+            return ActiveOccupation(scene, fault)
+        case RevokeCapacity():
+            return ActiveRevocation(scene, fault)

@@ -1,9 +1,10 @@
 """A fault that acts: undone on paper first, injected, seen in evidence, healed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from harness.capabilities import Processes, Target
 from harness.errors import HealError, InjectionError
@@ -41,14 +42,30 @@ class ActiveFault(Protocol):
 
     @property
     def heal_after_s(self) -> float | None:
-        """Seconds after ``inject`` when it is to be healed; None: at the end of the run."""
+        """Seconds after ``inject`` when it is to be healed; None: at the end of the run, or not known yet."""
         ...
 
     def heal(self) -> str:
         """End the fault and say how that was seen; doing it twice is harmless.
 
+        Where that takes a while it begins, and returns "" until it has been seen: it is asked again, and at the end of the run the undo
+        is performed instead, which waits.
+
         Raises:
             HealError: When it still acts.
+        """
+        ...
+
+
+@runtime_checkable
+class StagedFault(ActiveFault, Protocol):
+    """A fault that goes on after ``inject``: it acts in several stages, or needs to know what happens for its end."""
+
+    def advance(self, events: Sequence[Event], /) -> None:
+        """Take in what is new since ``inject``, tick by tick until it is healed, and act when the moment of the next stage has come.
+
+        Raises:
+            InjectionError: When the next stage could not act.
         """
         ...
 
@@ -64,6 +81,7 @@ class Scene:
         victim: Whom it hits.
         layout: How the job lays out its checkpoints.
         kept_dir: For originals of what it damages.
+        now_s: Seconds since the run was opened.
     """
 
     injection: str
@@ -72,6 +90,7 @@ class Scene:
     victim: Processes
     layout: Layout
     kept_dir: Path
+    now_s: Callable[[], float]
 
     def failed(self, reason: object) -> InjectionError:
         """The error that says why the fault could not act."""
@@ -80,6 +99,22 @@ class Scene:
     def unhealed(self, reason: object) -> HealError:
         """The error that says why the fault still acts."""
         return HealError(injection=self.injection, reason=str(reason))
+
+    @contextmanager
+    def injecting(self) -> Iterator[None]:
+        """What the target cannot do within is a fault that could not act."""
+        try:
+            yield
+        except LookupError as error:
+            raise self.failed(error) from error
+
+    @contextmanager
+    def healing(self) -> Iterator[None]:
+        """What the target cannot do within is a fault that acts still."""
+        try:
+            yield
+        except LookupError as error:
+            raise self.unhealed(error) from error
 
     def concerns(self, event: Located) -> bool:
         """Whether an event is of the attempt that is hit."""
@@ -117,3 +152,23 @@ class OneWay:
 def named(pids: Sequence[int]) -> str:
     """Process ids as a reader looks for them."""
     return f"process {pids[0]}" if len(pids) == 1 else f"processes {', '.join(map(str, pids))}"
+
+
+ASKED_EVERY_S = 0.5
+"""How often the state of a cluster is asked for that comes by no event: its controllers need about as long to take in a change."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """Says yes at once, and then no more often than every ``ASKED_EVERY_S``."""
+
+    now_s: Callable[[], float]
+    _next_s: float = field(default=0.0, init=False)
+
+    def is_due(self) -> bool:
+        """Whether it is time to ask."""
+        now_s = self.now_s()
+        if now_s < self._next_s:
+            return False
+        self._next_s = now_s + ASKED_EVERY_S
+        return True

@@ -10,24 +10,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.capabilities import Processes, Target
-from harness.errors import BrokenHarnessError, HealError, InjectionError, StoreError
-from harness.faults import ActiveFault, activate
+from harness.clock import Clock
+from harness.errors import BrokenHarnessError, HealError, InjectionError
+from harness.faults import ActiveFault, StagedFault, activate
 from harness.history import (
     AttemptStarted,
     BarrierReached,
     Event,
+    ExecutionStarted,
     FaultFailed,
     FaultHealed,
     FaultObserved,
     FaultRequested,
     JobEvent,
+    Located,
     LogLine,
     Marked,
     StepDone,
 )
+from harness.runner.transitions import Transitions
 from harness.scenario import Injection, Layout, Scenario, injection_name, kind_of
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
-from harness.undo import UndoJournal, perform
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.targets import perform
+from harness.undo import Undo, UndoJournal
 
 
 @dataclass(slots=True)
@@ -38,6 +43,7 @@ class _Pending:
     injection: Injection
     attempt: int
     seen: int = 0
+    transitions: Transitions | None = None
 
 
 @dataclass(slots=True)
@@ -48,8 +54,14 @@ class _Active:
     task: int
     attempt: int
     fault: ActiveFault
-    heal_due_s: float | None = None
+    undo: Undo
+    acted_s: float = 0.0
     is_settled: bool = False
+
+    @property
+    def heal_due_s(self) -> float | None:
+        """When it is to be healed; None: at the end of the run, or not known yet."""
+        return None if self.fault.heal_after_s is None else self.acted_s + self.fault.heal_after_s
 
     @property
     def key(self) -> str:
@@ -71,6 +83,7 @@ class Injector:
         target: On which they act.
         journal: Where undos are written first.
         kept_dir: For originals of what they damage.
+        clock: For undos that wait until they are seen.
         now_s: Seconds since the run was opened.
         record: Told of every event of a fault before the next fault acts.
     """
@@ -79,6 +92,7 @@ class Injector:
     target: Target
     journal: UndoJournal
     kept_dir: Path
+    clock: Clock
     now_s: Callable[[], float]
     record: Callable[[Sequence[Event]], None]
     _pending: list[_Pending] = field(default_factory=list)
@@ -88,8 +102,9 @@ class Injector:
     def __post_init__(self) -> None:
         for index, injection in enumerate(self.scenario.injections):
             name = injection_name(self.scenario.injections, index)
-            attempts = injection.attempts[:1] if isinstance(injection.at, OnEffect) else injection.attempts
-            self._pending.extend(_Pending(name=name, injection=injection, attempt=attempt) for attempt in attempts)
+            transitions = Transitions(injection.at, injection.victim.task) if isinstance(injection.at, OnCondition) else None
+            attempts = injection.attempts[:1] if injection.acts_once else injection.attempts
+            self._pending.extend(_Pending(name=name, injection=injection, attempt=attempt, transitions=transitions) for attempt in attempts)
 
     @property
     def layout(self) -> Layout:
@@ -104,7 +119,7 @@ class Injector:
         self._observe(events)
         for event in events:
             for pending in [pending for pending in self._pending if self._matches(pending, event)]:
-                self._act(pending, attempt=pending.attempt)
+                self._act(pending, attempt=_attempt_now(pending, event))
         for pending in [pending for pending in self._pending if self._is_overdue(pending)]:
             self._act(pending, attempt=pending.attempt)
         self._observe(())
@@ -120,8 +135,8 @@ class Injector:
         while self._active:
             active = self._active.pop()
             try:
-                recorded.append(self._heal(active))
-            except (HealError, StoreError) as error:
+                recorded.append(self._healed(active, active.fault.heal() or self._perform(active)))
+            except BrokenHarnessError as error:
                 failures.append(error)
         return recorded, failures
 
@@ -129,6 +144,10 @@ class Injector:
         at, victim = pending.injection.at, pending.injection.victim
         if isinstance(at, OnEffect):
             return isinstance(event, FaultObserved) and event.injection == at.of
+        if isinstance(at, AtSubmission):
+            return isinstance(event, ExecutionStarted)
+        if pending.transitions is not None:
+            return pending.transitions.see(event)
         if not isinstance(event, JobEvent | LogLine) or (event.task, event.attempt) != (victim.task, pending.attempt):
             return False
         if isinstance(at, OnLog):
@@ -159,27 +178,43 @@ class Injector:
         injection = pending.injection
         victim = Processes(task=injection.victim.task, attempt=attempt, rank=injection.victim.rank_number)
         try:
-            fault = activate(injection, pending.name, target=self.target, victim=victim, layout=self.layout, kept_dir=self.kept_dir)
+            fault = self._activate(pending, victim)
             undo = fault.undo()
         except InjectionError as error:
             self.record([self._failed(pending.name, victim, error)])
             return
-        active = _Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault)
+        active = _Active(name=pending.name, task=victim.task, attempt=attempt, fault=fault, undo=undo)
         self.journal.owe(active.key, undo)
         failure = self._inject(active, kind_of(injection.fault), victim)
         if failure is not None:
-            perform(undo)
-            self.journal.settle(active.key)
-            self.record([self._failed(pending.name, victim, failure)])
+            self._take_back(active, self._failed(pending.name, victim, failure))
         self._observe(())
+
+    def _take_back(self, active: _Active, failed: FaultFailed) -> None:
+        """Undo what a fault may have done in part."""
+        try:
+            self._perform(active)
+            self.journal.settle(active.key)
+        finally:
+            self.record([failed])
+
+    def _activate(self, pending: _Pending, victim: Processes) -> ActiveFault:
+        return activate(
+            pending.injection,
+            pending.name,
+            target=self.target,
+            victim=victim,
+            layout=self.layout,
+            kept_dir=self.kept_dir,
+            now_s=self.now_s,
+        )
 
     def _inject(self, active: _Active, kind: str, victim: Processes) -> InjectionError | None:
         """Let a fault act; that it was to act is recorded however that ends, for it may have acted in part."""
         requested_s, detail = self.now_s(), ""
         try:
             detail = active.fault.inject()
-            if active.fault.heal_after_s is not None:
-                active.heal_due_s = self.now_s() + active.fault.heal_after_s
+            active.acted_s = self.now_s()
             self._active.append(active)
         except InjectionError as error:
             return error
@@ -216,12 +251,16 @@ class Injector:
                 self._act(pending, attempt=seen.attempt if is_same_task else pending.attempt)
 
     def _look(self, active: _Active, events: Sequence[Event]) -> FaultObserved | FaultFailed | None:
-        """Ask a fault for evidence of its effect, until it has given some or has failed for good."""
-        if active.is_settled:
-            return None
+        """Ask a fault for evidence of its effect, until it has given some or has failed for good; one with stages goes on after that."""
+        evidence = ""
         try:
-            evidence = active.fault.observe(events)
+            if isinstance(active.fault, StagedFault):
+                active.fault.advance(events)
+            if not active.is_settled:
+                evidence = active.fault.observe(events)
         except InjectionError as error:
+            if active.is_settled:
+                return None
             active.is_settled = True
             return FaultFailed(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, detail=error.reason)
         if not evidence:
@@ -234,14 +273,27 @@ class Injector:
         for active in due:
             if not active.is_settled and self.now_s() < (active.heal_due_s or 0.0) + EFFECT_PATIENCE_S:
                 continue
-            healed = self._heal(active)
+            evidence = active.fault.heal()
+            if not evidence:
+                continue  # it is on its way: asked again in the next tick
+            healed = self._healed(active, evidence)
             self._active.remove(active)  # only now: one that could not be healed is tried again at the end
             self.record([healed])
 
-    def _heal(self, active: _Active) -> Event:
-        evidence = active.fault.heal()
+    def _healed(self, active: _Active, evidence: str) -> Event:
         self.journal.settle(active.key)
         return FaultHealed(t_s=self.now_s(), task=active.task, attempt=active.attempt, injection=active.name, evidence=evidence)
+
+    def _perform(self, active: _Active) -> str:
+        """Do the undo of a fault, however long that takes.
+
+        Raises:
+            HealError: When it could not be done, or was not seen; it stays owed.
+        """
+        try:
+            return perform(active.undo, self.clock)
+        except BrokenHarnessError as error:
+            raise HealError(injection=active.name, reason=str(error)) from error
 
 
 EFFECT_PATIENCE_S = 2.0
@@ -258,3 +310,8 @@ def _is_marker(event: JobEvent | LogLine, at: AtMarker) -> bool:
     if isinstance(event, Marked):
         return event.name == at.event
     return event.__struct_config__.tag == at.event
+
+
+def _attempt_now(pending: _Pending, event: Event) -> int:
+    """The attempt that is hit: its own, or of a trigger that goes by the cluster the one that was current."""
+    return event.attempt if pending.transitions is not None and isinstance(event, Located) else pending.attempt

@@ -100,6 +100,7 @@ class _Performance:
             target=stage.target,
             journal=stage.directory.undo,
             kept_dir=stage.directory.kept,
+            clock=stage.clock,
             now_s=self._now_s,
             record=self._take_in,
         )

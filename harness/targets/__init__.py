@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from harness.capabilities import Target
 from harness.clock import Clock, SystemClock
 from harness.errors import UnknownNameError
+from harness.undo import RestoreCluster, Undo
+from harness.undo import perform as perform_here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,19 @@ def remove_left_behind(run_id: str, clock: Clock | None = None) -> list[str]:
 
     removed = [line for entry in _TARGETS.values() for line in entry.remove_left_behind(run_id, clock or SystemClock())]
     return removed + [f"removed socket directory {path}" for path in remove_socket_directories(run_id)]
+
+
+def perform(undo: Undo, clock: Clock) -> str:
+    """Do an undo, on this machine or in the cluster, and say what was done and how that was seen; doing it twice is harmless.
+
+    Raises:
+        BrokenHarnessError: When it could not be done, or was not seen in time.
+    """
+    if isinstance(undo, RestoreCluster):
+        from harness.targets.kubernetes.undoing import restore
+
+        return restore(undo, clock)
+    return perform_here(undo)
 
 
 def missing_here() -> list[tuple[str, str]]:

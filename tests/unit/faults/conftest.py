@@ -13,6 +13,7 @@ from harness.history import BarrierReached, Event
 from harness.scenario import Fault, Injection, Layout, Victim
 from harness.scenario.faults import DamageFault
 from harness.scenario.triggers import AtStep, OnEffect
+from tests.unit.faults.fake_cluster import FakeCluster
 
 
 class BareTarget:
@@ -42,11 +43,12 @@ class BareTarget:
         return ()
 
 
-@dataclass
-class FullTarget(BareTarget):
+@dataclass(kw_only=True)
+class FullTarget(FakeCluster, BareTarget):
     """Offers every capability; ``absent`` makes it answer that nobody is there."""
 
     directory: Path
+    now_s: float = 0.0
     states: dict[int, str] = field(default_factory=lambda: {101: "running", 102: "running"})
     asked: list[tuple[object, ...]] = field(default_factory=list)
     absent: str = ""
@@ -147,6 +149,8 @@ def make(target: FullTarget, tmp_path: Path) -> Activate:
         who = Victim(task=1, rank=rank if rank >= 0 else "all")
         injection = Injection(fault=fault, at=OnEffect(of="0-kill") if at_rest else AtStep(step=1), victim=who)
         victim = Processes(task=1, attempt=2, rank=rank)
-        return activate(injection, "1-fault", target=target, victim=victim, layout=layout, kept_dir=tmp_path / "kept")
+        return activate(
+            injection, "1-fault", target=target, victim=victim, layout=layout, kept_dir=tmp_path / "kept", now_s=lambda: target.now_s
+        )
 
     return make

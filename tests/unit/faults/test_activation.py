@@ -59,7 +59,7 @@ def test_an_activation_past_the_binding_still_fails_by_name(bare, tmp_path: Path
     injection = Injection(fault=Kill(), at=AtStep(step=1))
 
     with pytest.raises(InjectionError, match=r"'x'.*target 'bare' does not offer signals to processes"):
-        activate(injection, "x", target=bare, victim=Processes(), layout="files", kept_dir=tmp_path)
+        activate(injection, "x", target=bare, victim=Processes(), layout="files", kept_dir=tmp_path, now_s=lambda: 0.0)
 
 
 def test_a_directory_that_is_not_there_is_an_injection_that_failed(make, target) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.clock import ManualClock
 from harness.errors import HealError, StoreError
 from harness.history import AttemptExited, Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested, LogLine, StepDone
 from harness.runner.injector import Injector
@@ -39,6 +40,7 @@ class Stand:
             target=self.target,
             journal=self.journal,
             kept_dir=directory / "kept",
+            clock=ManualClock(),
             now_s=lambda: self.now_s,
             record=self._record,
         )
