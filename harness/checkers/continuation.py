@@ -5,6 +5,7 @@ attempt looks right by itself, and the job never gets further than one attempt d
 """
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from harness.checkers.evidence import Evidence, Ruling
 from harness.checkers.storage import tells_steps_of
@@ -79,6 +80,10 @@ def _judge_directories(task: int, evidence: Evidence, ruling: Ruling) -> None:
 
 
 def _runs_of(look: CheckpointsSeen, evidence: Evidence) -> Sequence[str]:
-    """The directories that hold checkpoints of the job's layout."""
-    own = [evidence.scenario.workload.checkpoints] if look.checkpoints else []
-    return [*own, *look.elsewhere]
+    """The directories that hold checkpoints of the job's layout; that of Ray Train finds several runs below one storage path by itself."""
+    workload = evidence.scenario.workload
+    if workload.layout == "ray-train":
+        own = sorted({str(PurePosixPath(checkpoint.path).parent) for checkpoint in look.checkpoints})
+    else:
+        own = [workload.checkpoints] if look.checkpoints else []
+    return list(dict.fromkeys([*own, *look.elsewhere]))

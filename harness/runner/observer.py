@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from harness.checkpoints import Survey, manifest, survey, write_manifest
+from harness.checkpoints import Survey, manifest, runs_beside, survey, write_manifest
 from harness.history import AttemptExited, CheckpointsSeen, Event, FaultRequested, ObservationLost, ResultSeen, SaveEnded, open_regular
 from harness.lineage import DAMAGE
 from harness.runner.binding import fill
@@ -57,9 +57,17 @@ class Observer:
             seen = survey(directory, workload.layout, task=task, job=workload.name, only_step=only_step)
         else:
             seen = Survey(checkpoints=())  # the job has not made it yet
+        is_whole = only_step is None
+        elsewhere = runs_beside(directory, workload.layout, mounted=mounted, task=task, job=workload.name) if is_whole else ()
         recorded: list[Event] = [
             CheckpointsSeen(
-                t_s=now_s, task=task, attempt=attempt, occasion=occasion, checkpoints=seen.checkpoints, is_whole=only_step is None
+                t_s=now_s,
+                task=task,
+                attempt=attempt,
+                occasion=occasion,
+                checkpoints=seen.checkpoints,
+                is_whole=is_whole,
+                elsewhere=elsewhere,
             )
         ]
         if seen.lost:
