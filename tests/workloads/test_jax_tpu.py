@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tests.workloads.job_process import Attempt, Job
+from tests.workloads.tpu_slice import tpu_slice
 from workloads.jax_tpu.state import DamagedError, TrainState, read_checkpoint, write_checkpoint
 
 STEPS = 12
@@ -268,3 +269,17 @@ def drain(cluster: dict[str, Any], *, deadline_s: int) -> None:
     access = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": cluster["token_path"], "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     command = [sys.executable, "-m", "ray.scripts.scripts", "drain-node", *node, *reason]
     subprocess.run(command, env=os.environ | access, check=True, timeout=RAY_DEADLINE_S)
+
+
+@pytest.mark.slow
+def test_hosts_of_a_slice_are_reserved_together_and_a_dead_worker_is_resumed_on_them(job: Job) -> None:
+    with tpu_slice("2x4", 2) as place:
+        attempt = start(job, armed="step:after", TPU_TOPOLOGY="2x4", RANKS=2, **place)
+        victim = attempt.reach("step", rank=1, step=8)
+        wait_for_commit(attempt, 6)
+        os.kill(victim["pid"], signal.SIGKILL)
+
+        assert finish(attempt) == 0, attempt.log
+        assert [line["restored_step"] for line in attempt.events("start", rank=0)] == [0, 6]
+        assert {line["rank"] for line in attempt.events("boot")} == {0, 1}
+        assert attempt.steps("done") == [STEPS]
