@@ -67,6 +67,7 @@ RAY_CLUSTERS = Resource("ray.io/v1", "rayclusters")
 WORKLOADS = Resource("kueue.x-k8s.io/v1beta1", "workloads")
 LOCAL_QUEUES = Resource("kueue.x-k8s.io/v1beta1", "localqueues")
 CLUSTER_QUEUES = Resource("kueue.x-k8s.io/v1beta1", "clusterqueues", is_namespaced=False)
+TOPOLOGIES = Resource("kueue.x-k8s.io/v1beta1", "topologies", is_namespaced=False)
 RESOURCE_FLAVORS = Resource("kueue.x-k8s.io/v1beta1", "resourceflavors", is_namespaced=False)
 ADMISSION_CHECKS = Resource("kueue.x-k8s.io/v1beta1", "admissionchecks", is_namespaced=False)
 PROVISIONING_CONFIGS = Resource("kueue.x-k8s.io/v1beta1", "provisioningrequestconfigs", is_namespaced=False)
@@ -81,6 +82,7 @@ _BY_KIND: Mapping[str, Resource] = {
     "RayJob": RAY_JOBS,
     "LocalQueue": LOCAL_QUEUES,
     "ClusterQueue": CLUSTER_QUEUES,
+    "Topology": TOPOLOGIES,
     "ResourceFlavor": RESOURCE_FLAVORS,
     "AdmissionCheck": ADMISSION_CHECKS,
     "ProvisioningRequestConfig": PROVISIONING_CONFIGS,
