@@ -61,6 +61,7 @@ QUOTA_EXCEEDED_MESSAGE = "Quota '{metric}' exceeded.  Limit: 16.0 in region {reg
 MAX_RUN_TOO_SHORT = "InvalidArgument"
 MAX_RUN_UNREADABLE = "InvalidArgumentMaxRunDurationParseError"
 POOL_SIZE_REACHED = "NodepoolSizeReached"
+PODS_FIT_NOWHERE = "ProvisioningRequestNotSchedulableInNodepool"
 WAIT_TIME_EXCEEDED = "WaitTimeExceeded"
 
 FAILURES: Mapping[str, Failure] = MappingProxyType(
@@ -72,6 +73,11 @@ FAILURES: Mapping[str, Failure] = MappingProxyType(
             message="Additional parameter maxRunDurationSeconds could not be parsed.", is_accepted=False
         ),
         "NodepoolSizeReached": Failure(message="Max nodepool size reached, affected nodepools: {pool}", is_accepted=False),
+        "ProvisioningRequestNotSchedulableInNodepool": Failure(
+            message="Provisioning Request's pods cannot be scheduled in the nodepool. Predicate checking errors: {pool} "
+            "(Insufficient google.com/tpu)",
+            is_accepted=False,
+        ),
         "OutOfResources": Failure(message="Max cluster limit reached, nodepools out of resources: {pool} (cpu, memory)", is_accepted=False),
         "NoQueuedNodepoolAvailable": Failure(
             message="No nodepool with QueuedProvisioning enabled is available for scale up", is_accepted=False

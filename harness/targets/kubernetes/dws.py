@@ -1,0 +1,264 @@
+"""A simulator of what Google runs behind ProvisioningRequests of class ``queued-provisioning.gke.io``: the cluster autoscaler and DWS.
+
+It writes the conditions that GKE writes, in GKE's order, by the scenario's script, and makes the nodes of the queued pool come and go with
+them. What it does not play is written in docs/dws.md.
+
+Source: module k8s.io/gke-autoscaling/cluster-autoscaler, packages provisioningrequests/{manager,reconciler,scaleup,processors}.
+"""
+
+from collections.abc import Callable, Iterable
+
+from harness.clock import Clock
+from harness.history import Event, PoolScaled
+from harness.scenario import Cluster
+from harness.targets.kubernetes.api import (
+    NODES,
+    NOT_FOUND,
+    POD_TEMPLATES,
+    PODS,
+    PROVISIONING_REQUESTS,
+    TOO_MANY_REQUESTS,
+    Api,
+    ApiError,
+    Object,
+    labels_of,
+    name_of,
+    uid_of,
+)
+from harness.targets.kubernetes.dws_course import Step
+from harness.targets.kubernetes.dws_intake import Intake
+from harness.targets.kubernetes.dws_reasons import PODS_FIT_NOWHERE, POOL_SIZE_REACHED, Explanation, explain_failure
+from harness.targets.kubernetes.dws_requests import REQUEST_LABEL, Asked, chips_of, nodes_needed, uses
+from harness.targets.kubernetes.dws_served import Served, StatusWriter
+from harness.targets.kubernetes.dws_states import State, next_conditions
+from harness.targets.kubernetes.inventory import node_of
+from harness.targets.kubernetes.pools import DWS_POOL, NodePools
+from harness.targets.kubernetes.watching import Change
+
+LOOP_S = 1.0
+"""One look of the autoscaler. GKE's takes ten seconds and more; scenarios last seconds."""
+
+UPDATES_A_LOOP_MAX = 10
+"""Accepted requests whose message is renewed in one look: with more in the queue the texts lag.
+Source: GKE's autoscaler, package reconciler, defaultAcceptedProvReqUpdatesLimit."""
+
+NO_ROOM_S = 120.0
+"""A new request that no pool can serve is looked at again for so long before it fails.
+Source: GKE's autoscaler, package scaleup, pendingProvisioningRequestRetryPeriod."""
+
+UNANSWERED_S = 1.0
+"""An API server that restarts is asked again after so long."""
+
+
+class DwsSimulator:
+    """Serves the requests of one namespace: ``see`` every change, ``tick`` often. Neither waits for a machine."""
+
+    def __init__(
+        self,
+        api: Api,
+        pools: NodePools,
+        clock: Clock,
+        *,
+        namespace: str,
+        cluster: Cluster,
+        task_of: Callable[[Object], int | None],
+        pool: str = DWS_POOL,
+    ) -> None:
+        """Make it.
+
+        Args:
+            api: The cluster.
+            pools: Its machines.
+            clock: For the times of conditions.
+            namespace: Whose requests are served.
+            cluster: The scripts, and how long capacity is booked and lasts.
+            task_of: The task that a ProvisioningRequest is for; None for another job's, which is granted at once.
+            pool: The queued pool.
+
+        Raises:
+            UnknownNameError: When a script fails for a reason that GKE does not have, or there is no such pool.
+        """
+        self._api, self._pools, self._writer = api, pools, StatusWriter(api, clock)
+        self._namespace, self._pool = namespace, pools.pool(pool)
+        self._intake = Intake(cluster, task_of, pool)
+        self._served: dict[str, Served] = {}
+        self._pods: dict[str, Object] = {}
+        self._unlabelled: set[str] = set()
+        self._loop_s, self._updates, self._now_s = 0.0, 0, 0.0
+        self._events: list[Event] = []
+
+    def see(self, change: Change) -> None:
+        """Take note of a change of a request, a pod or a node; others are passed over."""
+        thing = change.object
+        is_here = thing["metadata"].get("namespace") == self._namespace
+        if change.resource == PROVISIONING_REQUESTS and is_here:
+            if change.kind == "deleted":
+                self._forget(uid_of(thing))
+            else:
+                self._intake.see(thing, self._now_s)
+        elif change.resource == PODS and is_here:
+            self._pods.pop(uid_of(thing), None)
+            if change.kind != "deleted":
+                self._pods[uid_of(thing)] = thing
+        elif change.resource == NODES and change.kind != "deleted" and REQUEST_LABEL not in labels_of(thing):
+            self._unlabelled.add(name_of(thing))
+
+    def tick(self, now_s: float) -> list[Event]:
+        """Let every request take its next step, if one is due, and say what the pool could not do.
+
+        Raises:
+            ApiError: When the API server refuses what GKE would write.
+        """
+        self._now_s = now_s
+        if now_s >= self._loop_s + LOOP_S:
+            self._loop_s, self._updates = now_s, 0
+        self._served |= {served.asked.uid: served for served in self._intake.ready(now_s)}
+        for served in sorted(self._served.values(), key=lambda served: served.course.phase_s):  # who has waited longest comes first
+            if now_s >= served.quiet_until_s:
+                self._attend(served)
+        events, self._events = self._events, []
+        return events
+
+    def revoke(self, name: str) -> tuple[str, ...]:
+        """Play the end of a request's maximum run time now; returns the nodes that go.
+
+        GKE declares the end only of a request whose booking is over: that comes first, and Kueue lets an admitted workload run on.
+
+        Raises:
+            LookupError: When no request of that name is provisioned.
+            ApiError: When the API server does not take it.
+        """
+        served = self._named(name)
+        if served is None or served.state not in {State.PROVISIONED, State.BOOKING_EXPIRED}:
+            seen = "there is none" if served is None else f"it is {served.state}"
+            raise LookupError(f"ProvisioningRequest {name!r} has no capacity to revoke: {seen}")
+        nodes = served.nodes
+        if served.state == State.PROVISIONED:
+            self._writer.move(served, Step(State.BOOKING_EXPIRED), self._now_s)
+        self._revoke(served)
+        return nodes
+
+    def nodes_of(self, name: str) -> tuple[str, ...]:
+        """Nodes of the request of that name; none when it has none."""
+        served = self._named(name)
+        return () if served is None else served.nodes
+
+    def _named(self, name: str) -> Served | None:
+        return next((served for served in self._served.values() if served.asked.name == name), None)
+
+    def _forget(self, uid: str) -> None:
+        """A request that was deleted takes its nodes with it: nobody else can use them."""
+        self._intake.forget(uid)
+        served = self._served.pop(uid, None)
+        if served is not None:
+            self._release(served, served.nodes, "it was deleted")
+
+    def _attend(self, served: Served) -> None:
+        """Serve a request; one that is gone is forgotten, and a server that does not answer is asked again later."""
+        try:
+            self._serve(served)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                self._forget(served.asked.uid)
+            elif error.status in {0, TOO_MANY_REQUESTS} or error.status >= 500:
+                served.quiet_until_s = self._now_s + UNANSWERED_S
+            else:
+                raise
+
+    def _serve(self, served: Served) -> None:
+        self._label(served)
+        self._note_use(served)
+        if served.state == State.BOOKING_EXPIRED:
+            self._reclaim(served)
+        step = served.course.next_step(served.state, self._now_s)
+        if step is None:
+            return
+        if step.state == State.ACCEPTED and served.state == State.PENDING:
+            self._accept(served)
+        elif step.state == State.ACCEPTED:
+            self._explain(served, step)
+        elif step.state == State.PROVISIONED:
+            self._grant(served)
+        elif step.state == State.CAPACITY_REVOKED:
+            self._revoke(served)
+        else:
+            self._move(served, step)
+
+    def _accept(self, served: Served) -> None:
+        """Queue a request that the pool has room for; one without is looked at again for a while, and then fails."""
+        pods = self._chips(served.asked)
+        if pods is None:
+            return
+        needed = nodes_needed(pods, self._pool.tpu_chips)
+        promised = sum(other.needed for other in self._served.values() if other.state == State.ACCEPTED and not other.nodes)
+        if needed is not None and needed <= self._pools.spare(self._pool.name) - promised:
+            served.needed = needed
+            self._writer.assign(served, self._pool)
+            self._move(served, Step(State.ACCEPTED))
+            return
+        explanation = explain_failure(PODS_FIT_NOWHERE if needed is None else POOL_SIZE_REACHED, pool=self._pool.name)
+        is_over = self._now_s >= served.course.seen_s + NO_ROOM_S
+        step = Step(State.FAILED if is_over else State.PENDING, explanation)
+        if next_conditions(served.conditions, step.state, explanation) != served.conditions:
+            self._move(served, step)
+
+    def _chips(self, asked: Asked) -> list[int] | None:
+        """Chips of each pod that is asked for; None while a template is not there, which Kueue makes beside the request."""
+        pods: list[int] = []
+        for name, count in asked.templates:
+            template = self._api.get(POD_TEMPLATES, name, asked.namespace)
+            if template is None:
+                return None
+            pods += [chips_of(template["template"]["spec"])] * count
+        return pods
+
+    def _explain(self, served: Served, step: Step) -> None:
+        if self._updates < UPDATES_A_LOOP_MAX:
+            self._updates += 1
+            self._move(served, step)
+
+    def _grant(self, served: Served) -> None:
+        """Let the nodes come, and say so when all are there with their label."""
+        if not served.nodes:
+            served.nodes = self._pools.grow(self._pool.name, served.needed, f"ProvisioningRequest {served.asked.name} was granted")
+            self._unlabelled.update(served.nodes)
+        elif self._pools.are_up(served.nodes) and not self._unlabelled.intersection(served.nodes):
+            self._move(served, Step(State.PROVISIONED))
+
+    def _label(self, served: Served) -> None:
+        """Name the request on its nodes; again when one has come back as another object."""
+        for name in self._unlabelled.intersection(served.nodes):
+            if self._pools.are_up([name]) and self._api.get(NODES, name) is not None:
+                self._api.patch(NODES, name, {"metadata": {"labels": {REQUEST_LABEL: served.asked.resize_request}}})
+                self._unlabelled.discard(name)
+
+    def _note_use(self, served: Served) -> None:
+        """A pod without the annotations does not use a node, whatever runs in it."""
+        using = {node_of(pod) for pod in self._pods.values() if uses(pod, served.asked)}
+        served.used_s.update(dict.fromkeys(using.intersection(served.nodes), self._now_s))
+
+    def _reclaim(self, served: Served) -> None:
+        """Take away nodes that no pod of the request has used for as long as they were booked."""
+        course = served.course
+        booked_s = course.booked_until_s - course.provisioned_s
+        idle = [name for name in served.nodes if served.used_s.get(name, course.provisioned_s) + booked_s <= self._now_s]
+        self._release(served, idle, "the booking is over and no pod of it is there")
+
+    def _revoke(self, served: Served) -> None:
+        self._move(served, Step(State.CAPACITY_REVOKED))
+        self._release(served, served.nodes, "its capacity was revoked")
+
+    def _release(self, served: Served, nodes: Iterable[str], why: str) -> None:
+        going = tuple(nodes)
+        self._pools.shrink(going, f"ProvisioningRequest {served.asked.name}: {why}", is_graceful=True)
+        served.nodes = tuple(name for name in served.nodes if name not in going)
+
+    def _move(self, served: Served, step: Step) -> None:
+        self._writer.move(served, step, self._now_s)
+        if step.explanation is not None:
+            self._tell_refusal(served.asked, step.explanation)
+
+    def _tell_refusal(self, asked: Asked, explanation: Explanation) -> None:
+        why = f"ProvisioningRequest {asked.name}: {explanation.message}"
+        nodes = self._pools.size(self._pool.name)
+        self._events.append(PoolScaled(t_s=self._now_s, pool=self._pool.name, nodes=nodes, why=why, error=explanation.reason))
