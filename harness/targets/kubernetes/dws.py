@@ -27,10 +27,10 @@ from harness.targets.kubernetes.api import (
 )
 from harness.targets.kubernetes.dws_course import Step
 from harness.targets.kubernetes.dws_intake import Intake
-from harness.targets.kubernetes.dws_reasons import PODS_FIT_NOWHERE, POOL_SIZE_REACHED, Explanation, explain_failure
+from harness.targets.kubernetes.dws_reasons import PODS_FIT_NOWHERE, POOL_SIZE_REACHED, STOCKOUT, explain_failure
 from harness.targets.kubernetes.dws_requests import REQUEST_LABEL, Asked, chips_of, nodes_needed, uses
 from harness.targets.kubernetes.dws_served import Served, StatusWriter
-from harness.targets.kubernetes.dws_states import State, next_conditions
+from harness.targets.kubernetes.dws_states import State
 from harness.targets.kubernetes.inventory import node_of
 from harness.targets.kubernetes.pools import DWS_POOL, NodePools
 from harness.targets.kubernetes.watching import Change
@@ -134,7 +134,7 @@ class DwsSimulator:
             raise LookupError(f"ProvisioningRequest {name!r} has no capacity to revoke: {seen}")
         nodes = served.nodes
         if served.state == State.PROVISIONED:
-            self._writer.move(served, Step(State.BOOKING_EXPIRED), self._now_s)
+            self._move(served, Step(State.BOOKING_EXPIRED))
         self._revoke(served)
         return nodes
 
@@ -190,17 +190,14 @@ class DwsSimulator:
         if pods is None:
             return
         needed = nodes_needed(pods, self._pool.tpu_chips)
-        promised = sum(other.needed for other in self._served.values() if other.state == State.ACCEPTED and not other.nodes)
-        if needed is not None and needed <= self._pools.spare(self._pool.name) - promised:
+        if needed is not None and needed <= self._pools.spare(self._pool.name):
             served.needed = needed
             self._writer.assign(served, self._pool)
             self._move(served, Step(State.ACCEPTED))
             return
         explanation = explain_failure(PODS_FIT_NOWHERE if needed is None else POOL_SIZE_REACHED, pool=self._pool.name)
         is_over = self._now_s >= served.course.seen_s + NO_ROOM_S
-        step = Step(State.FAILED if is_over else State.PENDING, explanation)
-        if next_conditions(served.conditions, step.state, explanation) != served.conditions:
-            self._move(served, step)
+        self._move(served, Step(State.FAILED if is_over else State.PENDING, explanation))
 
     def _chips(self, asked: Asked) -> list[int] | None:
         """Chips of each pod that is asked for; None while a template is not there, which Kueue makes beside the request."""
@@ -218,8 +215,10 @@ class DwsSimulator:
             self._move(served, step)
 
     def _grant(self, served: Served) -> None:
-        """Let the nodes come, and say so when all are there with their label."""
-        if not served.nodes:
+        """Let the nodes come, and say so when all are there with their label. What others have taken meanwhile is waited for."""
+        if not served.nodes and self._pools.spare(self._pool.name) < served.needed:
+            self._say(served, Step(State.ACCEPTED, STOCKOUT))
+        elif not served.nodes:
             served.nodes = self._pools.grow(self._pool.name, served.needed, f"ProvisioningRequest {served.asked.name} was granted")
             self._unlabelled.update(served.nodes)
         elif self._pools.are_up(served.nodes) and not self._unlabelled.intersection(served.nodes):
@@ -254,11 +253,15 @@ class DwsSimulator:
         served.nodes = tuple(name for name in served.nodes if name not in going)
 
     def _move(self, served: Served, step: Step) -> None:
-        self._writer.move(served, step, self._now_s)
-        if step.explanation is not None:
-            self._tell_refusal(served.asked, step.explanation)
+        before = served.state
+        self._say(served, step)
+        served.course.took(step, before, self._now_s)
 
-    def _tell_refusal(self, asked: Asked, explanation: Explanation) -> None:
-        why = f"ProvisioningRequest {asked.name}: {explanation.message}"
-        nodes = self._pools.size(self._pool.name)
-        self._events.append(PoolScaled(t_s=self._now_s, pool=self._pool.name, nodes=nodes, why=why, error=explanation.reason))
+    def _say(self, served: Served, step: Step) -> None:
+        """Write a step, and note for the history what the pool could not do."""
+        before = served.conditions
+        self._writer.move(served, step)
+        if step.explanation is not None and served.conditions != before:
+            why = f"ProvisioningRequest {served.asked.name}: {step.explanation.message}"
+            nodes = self._pools.size(self._pool.name)
+            self._events.append(PoolScaled(t_s=self._now_s, pool=self._pool.name, nodes=nodes, why=why, error=step.explanation.reason))

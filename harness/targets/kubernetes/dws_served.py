@@ -50,20 +50,20 @@ class StatusWriter:
     def __init__(self, api: Api, clock: Clock) -> None:
         self._api, self._clock = api, clock
 
-    def move(self, served: Served, step: Step, now_s: float) -> None:
-        """Take a step.
+    def move(self, served: Served, step: Step) -> None:
+        """Write what a step makes of the conditions; nothing when they say so already.
 
         Raises:
             ApiError: When the API server does not take it; the request is then where it was.
             IllegalTransitionError: When GKE never would.
         """
-        before = served.state
         conditions = next_conditions(served.conditions, step.state, step.explanation)
+        if conditions == served.conditions:
+            return
         utc = self._clock.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
         times = served.times | {written.type: utc for written in conditions if written not in served.conditions}
         self._patch(served.asked, {"conditions": [_as_json(condition, times) for condition in conditions]})
         served.conditions, served.times = conditions, times
-        served.course.took(step, before, now_s)
 
     def assign(self, served: Served, pool: NodePool) -> None:
         """Write which pool serves a request that is about to be accepted.
