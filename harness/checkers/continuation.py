@@ -72,8 +72,7 @@ def _judge_directories(task: int, evidence: Evidence, ruling: Ruling) -> None:
     if first is not None:
         look, names = first
         when = f"{look.t_s:.2f} s ({look.occasion} of attempt {look.attempt})"
-        allowed = f"{tasks} {'task has' if tasks == 1 else 'tasks have'} one each"
-        ruling.broken.append(f"task {task}: {len(names)} run directories hold checkpoints at {when}, {', '.join(names)}; {allowed}")
+        ruling.broken.append(f"task {task}: {len(names)} run directories hold checkpoints at {when}, for {tasks} tasks: {', '.join(names)}")
     elif runs and runs[-1][1] and not runs[-1][0].checkpoints:
         where = evidence.scenario.workload.checkpoints
         ruling.doubts.append(f"task {task}: the checkpoints lie in {', '.join(runs[-1][1])}, and the scenario looks in {where}")

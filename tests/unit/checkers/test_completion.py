@@ -11,6 +11,7 @@ from harness.scenario.faults import CancelExecution
 from harness.scenario.triggers import AtStep
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import JOB, SILENT, Run, resumed, uninterrupted
+from tests.unit.checkers.cluster_builders import ClusterRun
 
 CANCEL = (Injection(fault=CancelExecution(), at=AtStep(step=7)),)
 
@@ -157,3 +158,13 @@ def test_a_cancel_that_could_not_act_accuses_no_later_attempt():
     run = Run().attempt(0).begin().steps(1, 7).here(FaultRequested, injection="1-cancel-execution", fault="cancel-execution")
     run.here(FaultFailed, injection="1-cancel-execution", detail="nothing runs").exit(1).add(AttemptStarted, pid=1, attempt=1)
     assert judge(run.finish(succeeded=False), injections=CANCEL).outcome is Outcome.UNKNOWN
+
+
+def test_outside_the_budget_a_workload_that_its_queue_has_deactivated_has_ended_cleanly():
+    run = ClusterRun().submit().admit("dws")
+    run.attempt(0).begin().steps(1, 7).exit(143, cause="platform")
+    stopped = run.fork().deactivate().close("deadline")
+    assert judge(stopped, within_budget=False).outcome is Outcome.VALID
+    assert judge(stopped).outcome is Outcome.INVALID
+    assert judge(run.fork().evict().close("deadline"), within_budget=False).outcome is Outcome.INVALID
+    assert judge(run.lose(5).survey("end").deactivate().close("deadline"), within_budget=False).outcome is Outcome.INVALID

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.fencing import check
-from harness.history import ObservationLost, SaveBegun, SaveEnded
+from harness.history import Booted, ObservationLost, SaveBegun, SaveEnded, Started, StepDone
 from harness.scenario.expectations import SingleWriter
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import SILENT, Run, resumed, uninterrupted
@@ -116,3 +116,30 @@ def test_the_judgement_follows_the_order(story: list[str]):
     finding = judge(run.on(1).complete())
     expected = Outcome.INVALID if is_broken else Outcome.VALID if was_together else Outcome.UNKNOWN
     assert finding.outcome is expected, finding
+
+
+def replaced() -> Run:
+    """The pod of the only rank is replaced inside the attempt, and the old one lives on."""
+    run = Run().attempt(0).here(Booted, pid=11).here(Started, restored_step=0, steps=20, pid=11).here(StepDone, step=7, pid=11)
+    run.here(SaveBegun, step=7, pid=11).here(SaveEnded, step=7, pid=11).here(Booted, pid=22)
+    return run.here(Started, restored_step=7, steps=20, pid=22)
+
+
+def test_two_pods_of_a_rank_inside_one_attempt_are_two_writers():
+    right = replaced().here(StepDone, step=8, pid=11).here(StepDone, step=8, pid=22).here(SaveEnded, step=8, pid=22).complete()
+    assert judge(right).outcome is Outcome.VALID
+    finding = judge(replaced().here(SaveEnded, step=8, pid=11).here(StepDone, step=8, pid=22).complete())
+    assert finding.outcome is Outcome.INVALID
+    assert "attempt 0 committed step 8 at" in finding.reason
+    assert "attempt 0 (life 1) trained since" in finding.reason
+
+
+def test_a_pod_that_is_replaced_when_it_was_gone_leaves_nothing_to_fence():
+    assert judge(replaced().here(StepDone, step=8, pid=22).complete()).outcome is Outcome.UNKNOWN
+
+
+def test_a_container_that_outlives_its_recorded_end_is_still_a_writer():
+    run = Run().attempt(0).begin().steps(1, 7).exit(signal=9, cause="fault").attempt(1).begin(5).on(0).save(8).on(1)
+    finding = judge(run.steps(6, 20).complete())
+    assert finding.outcome is Outcome.INVALID
+    assert "attempt 0 committed step 8" in finding.reason

@@ -11,6 +11,7 @@ from harness.scenario import LogPatterns, Outside, Platform
 from harness.scenario.expectations import GraceConduct
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import JOB, SILENT, TICK_S, Run, resumed, uninterrupted
+from tests.unit.checkers.cluster_builders import ClusterRun
 
 PAIR = msgspec.structs.replace(JOB, ranks=2)
 SHORT = Platform(grace_s=1.0)
@@ -210,3 +211,13 @@ def test_the_judgement_follows_the_clock(waits: list[int], saves: bool, margin_s
     kept = not killed and saves and left_s >= margin_s_min - 1e-9
     if abs(left_s - margin_s_min) > 1e-6:
         assert finding.outcome is (Outcome.VALID if kept else Outcome.INVALID), finding
+
+
+def test_a_pod_has_the_grace_that_the_api_shows():
+    run = ClusterRun().node()
+    run.attempt(0).begin().steps(1, 7)
+    run.pod().pod(is_terminating=True, grace_s=15.0).here(SigtermSeen).save(7).exit(143, cause="platform")
+    finding = judge(run.attempt(1).begin(7).steps(8, 20).complete())
+    assert finding.outcome is Outcome.VALID
+    assert finding.measures["margin_s"] > 14
+    assert judge(run, margin_s_min=14.9).outcome is Outcome.INVALID

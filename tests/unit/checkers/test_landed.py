@@ -1,10 +1,13 @@
 """A fault counts when it was requested and observed, in each attempt that was promised it."""
 
+import pytest
+
 from harness.checkers.landed import check
 from harness.history import FaultFailed, FaultRequested
-from harness.scenario import Injection
+from harness.scenario import Injection, Trigger
+from harness.scenario.cluster_faults import LoseNode, LowerQuota
 from harness.scenario.faults import FlipByte, Kill
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.verdict import Outcome
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
 
@@ -83,7 +86,19 @@ def test_what_a_trigger_waits_for_is_said_for_every_kind():
     injections = (
         Injection(fault=Kill(), at=OnLog(pattern="x+", nth=2)),
         Injection(fault=Kill(), at=AfterSeconds(seconds=2.5), attempts=(1,)),
+        Injection(fault=LowerQuota(), at=AtSubmission()),
+        Injection(fault=LoseNode(), at=OnCondition(of="workload", condition="Evicted", reason="Preempted", nth=2)),
     )
     said = " ".join(check(Run().evidence(injections=injections)).evidence)
     assert "occurrence 2 of a log line that matches 'x+'" in said
     assert "2.5 s of the attempt to pass" in said
+    assert "the submission of the job" in said
+    assert "occurrence 2 of Evicted=True (Preempted) of the workload" in said
+
+
+@pytest.mark.parametrize("at", [AtSubmission(), OnCondition(of="workload", condition="Admitted")])
+def test_what_goes_by_the_cluster_lands_once_in_whatever_attempt(at: Trigger):
+    hit = Injection(fault=LoseNode(), at=at, name="hit")
+    run = Run().attempt(0).begin().steps(1, 4).exit(1).attempt(1).begin().steps(1, 7).request("hit", "lose-node").observe("hit").exit(1)
+    finding = check(run.attempt(2).begin(5).steps(6, 20).complete().evidence(injections=(hit,)))
+    assert (finding.outcome, finding.measures["faults_declared"]) == (Outcome.VALID, 1.0)

@@ -9,26 +9,35 @@ from harness.checkers import judge
 from harness.history import Event, History
 from harness.scenario import Expectation, Layout, Scenario, name_of
 from harness.scenario.expectations import (
+    AdmittedTo,
     BitExactResume,
+    ChargesRetries,
     Completes,
+    ConsumesProvisioning,
     ExactlyOnceData,
     ExitCodes,
     Goodput,
     GraceConduct,
     IntactCheckpoints,
+    LeavesNothing,
     LogOrder,
     MakesProgress,
     NoHang,
     RanksAgree,
+    RecoversWithin,
     ResumesFromNewestDurable,
     SameResult,
+    SameRun,
     SavesAtCadence,
     SingleWriter,
+    SubmittedOnce,
     WithinRetries,
+    WorkloadEnds,
 )
 from harness.verdict import Outcome, Verdict
 from tests.unit.checkers.builders import JOB, Run, scenario_of, uninterrupted
 from tests.unit.checkers.model import Death, Wrong, injections_of, tell
+from tests.unit.report.events import TAME, WILD
 
 PROMISES: tuple[Expectation, ...] = (
     Completes(),
@@ -50,6 +59,14 @@ EVERY_PROMISE: tuple[Expectation, ...] = (
     SavesAtCadence(every=5),
     SameResult(),
     RanksAgree(),
+    AdmittedTo(flavors=(("on-demand", "dws"),), within_s=1.0),
+    SubmittedOnce(),
+    SameRun(),
+    ConsumesProvisioning(),
+    WorkloadEnds(message="x"),
+    ChargesRetries(),
+    LeavesNothing(),
+    RecoversWithin(total_s=1.0),
 )
 GOLDEN = uninterrupted().history()
 SILENT_GANG = msgspec.structs.replace(JOB, speaks_protocol=False, layout="files", ranks=2)
@@ -112,3 +129,9 @@ def test_no_history_makes_a_checker_crash(told: list[Death], data: st.DataObject
     assert [finding.checker for finding in verdict.findings[2:]] == [name_of(promise) for promise in EVERY_PROMISE]
     crashed = [finding for finding in verdict.findings if "the checker itself failed" in finding.reason]
     assert not crashed, crashed
+
+
+@given(events=st.one_of(TAME, WILD))
+def test_no_events_whatever_make_a_checker_crash(events: list[Event]):
+    verdict = judge(scenario_of(JOB, *EVERY_PROMISE), History(events=tuple(events)), GOLDEN)
+    assert [finding for finding in verdict.findings if "the checker itself failed" in finding.reason] == []

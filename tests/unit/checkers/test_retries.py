@@ -9,6 +9,19 @@ from hypothesis import strategies as st
 from harness.checkers.retries import check
 from harness.history import FaultRequested
 from harness.scenario import Injection
+from harness.scenario.cluster_faults import (
+    BreakNode,
+    CordonNode,
+    EvictPods,
+    ForgetImage,
+    LoseNode,
+    LosePool,
+    LowerQuota,
+    OccupyCapacity,
+    PreemptWorkload,
+    RestartComponent,
+    RevokeCapacity,
+)
 from harness.scenario.expectations import WithinRetries
 from harness.scenario.faults import FailWrites, Fault, FlipByte, Kill, KillRayProcess, Maintenance, Pause, SlowWrites
 from harness.scenario.triggers import AtStep, OnEffect
@@ -73,6 +86,17 @@ def test_what_the_platform_ended_is_not_the_job_s_own(cause: str):
         (FlipByte(), "flip-byte", False),
         (Maintenance(profile="cloudrun-job-cpu-maintenance"), "maintenance", False),
         (Maintenance(), "maintenance", True),
+        (LoseNode(), "lose-node", True),
+        (LosePool(), "lose-pool", True),
+        (BreakNode(), "break-node", True),
+        (EvictPods(), "evict-pods", True),
+        (PreemptWorkload(), "preempt-workload", True),
+        (RevokeCapacity(), "revoke-capacity", True),
+        (CordonNode(), "cordon-node", False),
+        (LowerQuota(), "lower-quota", False),
+        (OccupyCapacity(), "occupy-capacity", False),
+        (ForgetImage(), "forget-image", False),
+        (RestartComponent(), "restart-component", False),
     ],
 )
 def test_only_a_fault_that_takes_processes_or_storage_away_explains_a_death(fault: Fault, kind: str, *, explains: bool):

@@ -1,6 +1,6 @@
 """A history is cut into lives where the job's processes were started anew."""
 
-from harness.history import Booted, Restored, Started, StepDone
+from harness.history import Booted, Marked, Restored, Started, StepDone
 from harness.lineage import Lineage, trace
 from tests.unit.checkers.builders import Run, resumed
 
@@ -67,3 +67,17 @@ def test_an_attempt_is_alive_between_its_start_and_its_end():
     assert first.exit is not None
     assert not lineage.is_quiet_at(0, first.exit.t_s - 0.01)
     assert lineage.is_quiet_at(0, first.exit.t_s)
+
+
+def test_a_process_that_lives_on_beside_its_successor_stays_in_its_own_life():
+    run = Run().attempt(0).here(Booted, pid=11).here(Started, restored_step=0, pid=11).here(StepDone, step=1, pid=11)
+    run.here(Booted, pid=22).here(StepDone, step=2, pid=11).here(Started, restored_step=0, pid=22).here(StepDone, step=1, pid=22)
+    lives = lineage_of(run.here(StepDone, step=3, pid=11)).incarnations_of(0)
+    assert [[step.step for step in life.steps] for life in lives] == [[1, 2, 3], [1]]
+
+
+def test_a_driver_speaks_in_the_life_that_its_rank_is_in():
+    run = (
+        Run().attempt(0).here(Marked, name="ray.up", pid=1).here(Booted, pid=11).here(Booted, pid=22).here(Marked, name="ray.again", pid=1)
+    )
+    assert [len(life.events) for life in lineage_of(run).incarnations_of(0)] == [2, 2]

@@ -1,0 +1,59 @@
+"""Hosts on provisioned capacity are tied to their request (case 61)."""
+
+import pytest
+
+from harness.checkers.consumption import check
+from harness.history import PodSeen
+from harness.scenario.expectations import ConsumesProvisioning
+from harness.verdict import Finding, Outcome
+from tests.unit.checkers.builders import Run, resumed
+from tests.unit.checkers.cluster_builders import CLASS, REQUEST, ClusterRun, condition, fallen_back
+
+TIED = {"provisioning_request": REQUEST, "provisioning_class": CLASS}
+
+
+def judge(run: Run) -> Finding:
+    return check(ConsumesProvisioning(), run.evidence())
+
+
+def provisioned() -> ClusterRun:
+    run = ClusterRun().submit().queued().reserve().provisioning(condition("Accepted"), condition("Provisioned")).admit("dws")
+    run.attempt(0)
+    return run
+
+
+def test_both_annotations_are_right():
+    finding = judge(fallen_back())
+    assert (finding.outcome, finding.measures) == (Outcome.VALID, {"hosts_judged": 1.0})
+
+
+@pytest.mark.parametrize("missing", ["provisioning_request", "provisioning_class"])
+def test_one_annotation_is_not_enough(missing: str):
+    finding = judge(provisioned().pod(pool="dws-pool", **{**TIED, missing: ""}))
+    assert finding.outcome is Outcome.INVALID
+    assert "autoscaling.x-k8s.io/" in finding.reason
+
+
+def test_a_host_that_goes_past_the_queue_is_told_by_its_node():
+    run = ClusterRun().node("node-2", pool="dws-pool").attempt(0)
+    assert judge(run.pod(node="node-2", pool="dws-pool")).outcome is Outcome.INVALID
+
+
+def test_a_request_that_nobody_has_made_is_none():
+    finding = judge(provisioned().pod(pool="dws-pool", **{**TIED, "provisioning_request": "another"}))
+    assert finding.outcome is Outcome.INVALID
+    assert "names another, and no such request was seen" in finding.reason
+
+
+def test_on_demand_hosts_heads_and_pods_without_a_node_owe_nothing():
+    run = ClusterRun().submit().admit("on-demand").node().attempt(0).pod()
+    assert judge(run).outcome is Outcome.UNKNOWN
+    waiting = provisioned().pod(node="", phase="Pending").here(PodSeen, name="head", uid="h", role="head", node="node-0", phase="Running")
+    finding = judge(waiting)
+    assert (finding.outcome, finding.reason) == (Outcome.UNKNOWN, "no host ran on provisioned capacity")
+
+
+def test_without_a_cluster_nothing_is_known():
+    finding = judge(resumed())
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "target kind" in finding.reason

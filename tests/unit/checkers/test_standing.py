@@ -1,0 +1,76 @@
+"""Where the workload of each task stands at the end."""
+
+import pytest
+
+from harness.checkers.standing import check
+from harness.scenario.expectations import WorkloadEnds
+from harness.verdict import Finding, Outcome
+from tests.unit.checkers.builders import Run, resumed
+from tests.unit.checkers.cluster_builders import STOCKOUT, ClusterRun, condition, fallen_back
+
+STATES = ("finished", "admitted", "pending", "deactivated")
+
+
+def judge(run: Run, state: str, message: str = "") -> Finding:
+    return check(WorkloadEnds(state=state, message=message), run.evidence())
+
+
+def ended(state: str) -> ClusterRun:
+    run = ClusterRun().submit().queued()
+    if state == "pending":
+        run.reserve(said=STOCKOUT)
+    if state in ("admitted", "finished", "deactivated"):
+        run.admit("on-demand")
+    if state == "deactivated":
+        run.deactivate()
+    if state == "finished":
+        run.end_workload()
+    return run
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("promised", STATES)
+def test_only_the_promised_state_is_right(state: str, promised: str):
+    finding = judge(ended(state).close("finished" if state == "finished" else "deadline"), promised)
+    assert finding.outcome is (Outcome.VALID if state == promised else Outcome.INVALID)
+
+
+def test_what_it_waits_for_is_found_in_what_it_says():
+    assert judge(ended("pending").close("deadline"), "pending", "not enough resources").outcome is Outcome.VALID
+    finding = judge(ended("pending").close("deadline"), "pending", "Quota '.*' exceeded")
+    assert finding.outcome is Outcome.INVALID
+    assert STOCKOUT in finding.reason
+
+
+def test_what_evicted_it_is_found_too():
+    assert (
+        judge(ended("deactivated").close("deadline"), "deactivated", "Evicted AdmissionCheck: dws-prov was rejected").outcome
+        is Outcome.VALID
+    )
+
+
+def test_one_that_was_activated_again_waits():
+    assert judge(ended("deactivated").reactivate().close("deadline"), "pending").outcome is Outcome.VALID
+
+
+def test_one_that_backs_off_waits():
+    run = ended("admitted").evict().kueue(condition("Requeued", "False", "PodsReadyTimeout")).close("deadline")
+    finding = judge(run, "pending")
+    assert finding.outcome is Outcome.VALID
+    assert "backoff since" in finding.evidence[0]
+
+
+def test_what_we_did_to_clean_up_does_not_count():
+    run = ended("admitted").left("quota", "cluster-queue").deactivate().close("deadline")
+    assert judge(run, "admitted").outcome is Outcome.VALID
+
+
+def test_a_run_that_was_broken_off_might_have_ended_elsewhere():
+    assert judge(ended("pending").close("interrupted"), "pending").outcome is Outcome.UNKNOWN
+    assert judge(ended("pending").close("interrupted"), "finished").outcome is Outcome.UNKNOWN
+    assert judge(ended("finished").close("interrupted"), "finished").outcome is Outcome.VALID
+
+
+def test_without_a_workload_nothing_is_known():
+    assert judge(resumed(), "finished").outcome is Outcome.UNKNOWN
+    assert judge(fallen_back(), "finished").outcome is Outcome.VALID
