@@ -111,6 +111,11 @@ class Barrier:
         self._selector.unregister(self._listener)
         self._listener.close()
 
+    def _reader_for(self, peer: socket.socket) -> JobLineReader | None:
+        """Who reads what a process asks; None: it is not known yet who asks, and it waits until it is."""
+        del peer
+        return self._reader
+
     def _accept(self) -> None:
         while True:
             try:
@@ -126,16 +131,19 @@ class Barrier:
 
     def _read_request(self, connection: _Connection, now_s: float) -> list[BarrierReached]:
         data = _receive(connection.socket)
-        if data is None:
-            return []
-        connection.received += data
+        connection.received += data or b""
         line, newline, _ = connection.received.partition(b"\n")
         if not newline:
-            if not data or len(line) > LINE_BYTES_MAX:
+            if data == b"" or len(line) > LINE_BYTES_MAX:
                 self._let_go(connection, is_garbage=bool(line))
             return []
+        reader = self._reader_for(connection.socket)
+        if reader is None:
+            if data == b"":
+                self._let_go(connection)
+            return []
         try:
-            reached = self._reader.read_barrier(bytes(line), now_s)
+            reached = reader.read_barrier(bytes(line), now_s)
         except ValueError:
             self._let_go(connection, is_garbage=True)
             return []

@@ -1,0 +1,118 @@
+"""What the harness adds to a pod: who it is, where it speaks, and the storage and the environment that it needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.capabilities import Launch
+from harness.cloud_run.environment import platform_variables
+from harness.errors import InvalidDocumentError
+from harness.history.cluster import PodRole
+from harness.kind import ENVIRONMENT_MOUNT, RUN_ID_LABEL, KindCluster
+from harness.protocol.attempt_key import AttemptKey
+from harness.protocol.variables import Doors, protocol_variables
+from harness.targets.kubernetes.api import Object
+from harness.targets.kubernetes.inventory import ROLE_LABEL, TASK_LABEL
+from harness.targets.kubernetes.run_storage import CHECKPOINTS_MOUNT, RunStorage
+
+INTERPRETER = f"{ENVIRONMENT_MOUNT}/bin/python"
+
+POD_NAME_VARIABLE, POD_UID_VARIABLE = "POD_NAME", "POD_UID"
+"""Set from the pod's own metadata: its event file is named by the one, its processes are known by the other."""
+
+UNKNOWN_ATTEMPT = "CLOUD_RUN_TASK_ATTEMPT"
+"""Nobody numbers the pods of a Job: the variable stays away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEdits:
+    """Edits the pods of one run.
+
+    Attributes:
+        launch: What runs.
+        cluster: Where.
+        storage: The run's directories.
+    """
+
+    launch: Launch
+    cluster: KindCluster
+    storage: RunStorage
+
+    @property
+    def image(self) -> str:
+        """What the pods run."""
+        return self.launch.image or self.cluster.job_image
+
+    def check(self) -> None:
+        """See that pods can be given what the launch names.
+
+        Raises:
+            InvalidDocumentError: When its directory is on no node.
+        """
+        seen = (self.cluster.checkout_dir, self.cluster.shared_dir)
+        if not any(self.launch.directory.is_relative_to(path) for path in seen):
+            problem = f"{self.launch.directory} is on no node of the cluster, which has {seen[0]} and {seen[1]}"
+            advice = f"keep the workload below {seen[0]}"
+            raise InvalidDocumentError(document=self.launch.job, field="directory", problem=problem, advice=advice)
+
+    def labels(self, task: int, role: PodRole | None = None) -> dict[str, str]:
+        """Who it is, for objects and for pods."""
+        labels = {RUN_ID_LABEL: self.launch.run_id, TASK_LABEL: str(task)}
+        return labels | ({ROLE_LABEL: role} if role else {})
+
+    def edit(self, template: Object, task: int, role: PodRole, variables: Sequence[Object] = ()) -> None:
+        """Add all that to a pod template, in place; ``variables`` are set where the template does not set them itself."""
+        metadata = template.setdefault("metadata", {})
+        metadata["labels"] = (metadata.get("labels") or {}) | self.labels(task, role)
+        spec = template["spec"]
+        main = spec["containers"][0]
+        main |= {"image": self.image, "imagePullPolicy": "IfNotPresent"}
+        given = self._variables(task)
+        written = [one for one in main.get("env") or [] if one["name"] not in _names(given)]
+        defaults = [one for one in variables if one["name"] not in _names(given) | _names(written)]
+        main["env"] = [*given, *defaults, *written]
+        spec["volumes"] = [*(spec.get("volumes") or []), *self._volumes()]
+        main["volumeMounts"] = [*(main.get("volumeMounts") or []), *self._mounts()]
+
+    def _variables(self, task: int) -> list[Object]:
+        """The pod's name first: what follows is made of it."""
+        launch, armed = self.launch, self.launch.armed
+        doors = Doors(
+            events=f"{self.storage.events}/$({POD_NAME_VARIABLE}).jsonl",
+            barrier=str(self.storage.socket_path(task)) if armed else "",
+        )
+        platform = platform_variables(launch, AttemptKey(task, 0), CHECKPOINTS_MOUNT)
+        del platform[UNKNOWN_ATTEMPT]
+        own = [from_field(POD_NAME_VARIABLE, "metadata.name"), from_field(POD_UID_VARIABLE, "metadata.uid")]
+        return own + constants(dict(launch.environment) | platform | protocol_variables(launch.run_id, doors, armed))
+
+    def _places(self) -> list[tuple[str, str, str, bool]]:
+        """Name of the volume, path on the node, path in the pod, whether the pod may write there."""
+        places = [
+            ("harness-checkpoints", str(self.storage.checkpoints), CHECKPOINTS_MOUNT, True),
+            ("harness-events", str(self.storage.events), str(self.storage.events), True),
+            ("harness-sockets", str(self.storage.sockets), str(self.storage.sockets), True),
+            ("harness-environment", str(self.cluster.environment_dir), str(ENVIRONMENT_MOUNT), False),
+        ]
+        is_of_checkout = self.launch.directory.is_relative_to(self.cluster.checkout_dir)
+        code = str(self.cluster.checkout_dir if is_of_checkout else self.launch.directory)
+        return [*places, ("harness-code", code, code, False)]
+
+    def _volumes(self) -> list[Object]:
+        return [{"name": name, "hostPath": {"path": path, "type": "Directory"}} for name, path, _, _ in self._places()]
+
+    def _mounts(self) -> list[Object]:
+        return [{"name": name, "mountPath": path, "readOnly": not writes} for name, _, path, writes in self._places()]
+
+
+def _names(variables: Sequence[Object]) -> set[str]:
+    return {str(one["name"]) for one in variables}
+
+
+def constants(values: Mapping[str, str]) -> list[Object]:
+    """Variables of a container."""
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def from_field(name: str, field: str) -> Object:
+    """A variable whose value is a field of the pod."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}

@@ -1,0 +1,86 @@
+"""What a pod prints, followed through the API server into a pipe: a thread reads, the loop never waits."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+
+import urllib3
+
+from harness.protocol.output import PipeSource
+from harness.targets.kubernetes.api import LINE_BYTES, NOT_FOUND, Api, ApiError
+
+RETRY_S = 0.5
+JOIN_S = 2.0
+
+
+class PodLog(threading.Thread):
+    """The log of one pod's main container. The API server mixes stdout and stderr: all of it counts as stdout.
+
+    Attributes:
+        source: What the loop reads.
+    """
+
+    def __init__(self, api: Api, *, pod: str, namespace: str, container: str) -> None:
+        super().__init__(name=f"log of {pod}", daemon=True)
+        reading, self._writing = os.pipe()
+        self.source = PipeSource(reading)
+        self._open: Callable[[], urllib3.BaseHTTPResponse] = lambda: api.log(pod, namespace, container)
+        self._response: urllib3.BaseHTTPResponse | None = None
+        self._is_stopping = threading.Event()
+        self._passed = 0
+
+    def run(self) -> None:
+        """Follow it to its end, again from where it was when the connection breaks."""
+        try:
+            while not self._is_stopping.is_set() and not self._follow():
+                self._is_stopping.wait(RETRY_S)
+        except BrokenPipeError:
+            return  # nobody reads any more
+        finally:
+            os.close(self._writing)
+
+    def close(self) -> None:
+        """Stop following."""
+        self._is_stopping.set()
+        response = self._response
+        if response is not None:
+            with suppress(OSError, ValueError, RuntimeError):
+                response.shutdown()
+        os.close(self.source.descriptor)
+        if self.is_alive():
+            self.join(JOIN_S)
+
+    def _follow(self) -> bool:
+        """Whether the log has ended: its container has, or the pod is gone."""
+        try:
+            self._response = response = self._open()
+            with closing(response):
+                skip = self._passed
+                while data := response.read1(LINE_BYTES):
+                    new, skip = data[skip:], max(0, skip - len(data))
+                    self._pass_on(new)
+        except ApiError as error:
+            return error.status == NOT_FOUND
+        except (urllib3.exceptions.HTTPError, ValueError):
+            return False
+        return True
+
+    def _pass_on(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            written = os.write(self._writing, view)
+            self._passed += written
+            view = view[written:]
+
+
+class NoSource:
+    """A stream that says nothing; see ``harness.protocol.output.Source``."""
+
+    descriptor = -1
+    is_open = False
+
+    def read(self, budget_bytes: int) -> Iterator[bytes]:
+        """See ``Source``."""
+        del budget_bytes
+        return iter(())

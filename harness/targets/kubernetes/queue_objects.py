@@ -1,0 +1,107 @@
+"""Kueue's objects of a run: applied at its start, and at its end the cluster's are as they were before."""
+
+import json
+from collections.abc import Sequence
+
+from harness.clock import Clock
+from harness.errors import BrokenHarnessError
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, LOCAL_QUEUES, Api, Object, Resource, conditions_of, name_of, resource_of
+from harness.targets.kubernetes.run_record import Replaced
+
+ACTIVE_S = 30.0
+"""Kueue sees new objects within a second; after a restart of its controller within ten."""
+
+GONE_S = 30.0
+POLL_S = 0.2
+
+SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+"""Fields of ``metadata`` that the server sets."""
+
+
+class QueueObjects:
+    """The queue objects of one run."""
+
+    def __init__(self, api: Api, clock: Clock, manifests: Sequence[Object], namespace: str) -> None:
+        self._api = api
+        self._clock = clock
+        self._namespace = namespace
+        self._manifests = list(manifests)
+
+    def replaced(self) -> tuple[Replaced, ...]:
+        """What of the cluster's own they replace, or make: to be written down before ``apply``."""
+        found: list[Replaced] = []
+        for manifest in self._manifests:
+            resource = _resource(manifest)
+            if resource.is_namespaced:
+                continue
+            before = self._api.get(resource, name_of(manifest))
+            text = "" if before is None else json.dumps(_without_server_fields(before))
+            found.append(Replaced(api_version=resource.api_version, plural=resource.plural, name=name_of(manifest), before=text))
+        return tuple(found)
+
+    def apply(self) -> None:
+        """Make them.
+
+        Raises:
+            ApiError: When the server refuses one.
+        """
+        for manifest in self._manifests:
+            resource = _resource(manifest)
+            self._api.apply(resource, manifest, self._namespace if resource.is_namespaced else "")
+
+    def await_active(self) -> None:
+        """Wait until Kueue takes jobs in these queues.
+
+        Raises:
+            BrokenHarnessError: When it does not, with what it says.
+        """
+        deadline_s = self._clock.monotonic_s() + ACTIVE_S
+        while waiting := self._inactive():
+            if self._clock.monotonic_s() > deadline_s:
+                raise BrokenHarnessError(f"Kueue has not activated the queues of the run in {ACTIVE_S:g} s: {'; '.join(waiting)}")
+            self._clock.sleep(POLL_S)
+
+    def _inactive(self) -> list[str]:
+        waiting: list[str] = []
+        for manifest in self._manifests:
+            resource = _resource(manifest)
+            if resource.plural not in (CLUSTER_QUEUES.plural, LOCAL_QUEUES.plural):
+                continue
+            found = self._api.get(resource, name_of(manifest), self._namespace if resource.is_namespaced else "")
+            active = [one for one in conditions_of(found or {"metadata": {}}) if one["type"] == "Active"]
+            if not any(one["status"] == "True" for one in active):
+                told = f"{active[0].get('reason', '')}: {active[0].get('message', '')}" if active else "no condition Active"
+                waiting.append(f"{resource.plural} {name_of(manifest)} ({told})")
+        return waiting
+
+
+def put_back(api: Api, clock: Clock, replaced: Sequence[Replaced]) -> list[str]:
+    """Let the cluster's queue objects be as they were; says what could not be done. Harmless twice.
+
+    Queues go first: Kueue keeps flavors and checks for as long as a queue uses them.
+    """
+    order = sorted(replaced, key=lambda one: one.plural != CLUSTER_QUEUES.plural)
+    for one in order:
+        resource = Resource(one.api_version, one.plural, is_namespaced=False)
+        if one.before:
+            api.apply(resource, json.loads(one.before))
+        else:
+            api.delete(resource, one.name)
+    made = [one for one in order if not one.before]
+    deadline_s = clock.monotonic_s() + GONE_S
+    while left := [one for one in made if api.get(Resource(one.api_version, one.plural, is_namespaced=False), one.name)]:
+        if clock.monotonic_s() > deadline_s:
+            return [f"{one.plural} {one.name} is still being deleted after {GONE_S:g} s" for one in left]
+        clock.sleep(POLL_S)
+    return []
+
+
+def _resource(manifest: Object) -> Resource:
+    resource = resource_of(manifest)
+    assert resource is not None, "manifests are checked when they are read"
+    return resource
+
+
+def _without_server_fields(found: Object) -> Object:
+    metadata = {name: value for name, value in found["metadata"].items() if name not in SERVER_FIELDS}
+    return {**{name: value for name, value in found.items() if name != "status"}, "metadata": metadata}

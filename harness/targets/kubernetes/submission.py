@@ -1,0 +1,225 @@
+"""The objects that are submitted: a Job, an indexed Job of several hosts, a RayJob, or what a manifest says."""
+
+import copy
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import InvalidDocumentError
+from harness.kind.topology import ACCELERATOR_LABEL, POOL_LABEL, TOPOLOGY_LABEL, TPU_RESOURCE
+from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object, Resource, resource_of
+from harness.targets.kubernetes.inventory import RANK_LABELS
+from harness.targets.kubernetes.manifest_files import read_manifest
+from harness.targets.kubernetes.pod_edits import PodEdits, constants, from_field
+
+NAME_LENGTH_MAX = 40
+"""Of the part that is the job's: KubeRay allows names of 47 characters, and makes longer ones of them."""
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+
+HEAD_POOL = "default-pool"
+COORDINATOR_PORT = 8476
+"""JAX's own default on Cloud TPU. Source: jax, jax/_src/clusters/cloud_tpu_cluster.py."""
+
+TOPOLOGIES = {4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8"}
+"""Of a v6e slice, by its chips. Source: https://docs.cloud.google.com/tpu/docs/v6e"""
+
+HOST_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
+HEAD_RESOURCES = {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "4Gi"}}
+RAY_HOST_RESOURCES = {"requests": {"cpu": "100m", "memory": "500Mi"}, "limits": {"cpu": "1", "memory": "3Gi"}}
+SUBMITTER_RESOURCES = {"requests": {"cpu": "50m", "memory": "128Mi"}}
+"""Requests are far below GKE's: all nodes are one machine. A limit of one cpu is what Ray counts as one."""
+
+
+class Submission:
+    """Makes the objects of one run.
+
+    Raises:
+        InvalidDocumentError: When the manifest of the scenario cannot be submitted.
+    """
+
+    def __init__(self, edits: PodEdits, *, ray_version: str) -> None:
+        self._edits = edits
+        self._launch = edits.launch
+        self._cluster = edits.launch.cluster
+        self._ray_version = ray_version
+        self._written = _read(self._launch.root / self._cluster.manifest) if self._cluster.manifest else []
+
+    @property
+    def resource(self) -> Resource:
+        """What is submitted."""
+        if self._written:
+            return _main_of(self._written)[0]
+        return RAY_JOBS if self._cluster.submits == "ray-job" else JOBS
+
+    def companions(self) -> list[Object]:
+        """What is made once, before the first task: the service by which hosts find one another, what else the manifest holds."""
+        if self._written:
+            main = _main_of(self._written)[1]
+            return [one for one in self._written if one is not main]
+        is_gang = self._cluster.submits == "job" and self._launch.ranks > 1
+        return [self._service(task) for task in range(self._launch.tasks)] if is_gang else []
+
+    def build(self, task: int) -> Object:
+        """The object of a task."""
+        if self._written:
+            thing = copy.deepcopy(_main_of(self._written)[1])
+        elif self._cluster.submits == "ray-job":
+            thing = self._ray_job()
+        else:
+            thing = self._job(task)
+        self._tie(thing, task)
+        return thing
+
+    def _tie(self, thing: Object, task: int) -> None:
+        """Edit name, labels and pods, and leave everything else as it is written."""
+        metadata = thing["metadata"]
+        metadata["name"] = self.name_of(task)
+        metadata.pop("namespace", None)
+        metadata["labels"] = (metadata.get("labels") or {}) | self._edits.labels(task)
+        spec = thing["spec"]
+        if "rayClusterSpec" not in spec:
+            self._edits.edit(spec["template"], task, "host")
+            return
+        ray_path = constants({"PYTHONPATH": str(self._launch.directory)})
+        self._edits.edit(spec["rayClusterSpec"]["headGroupSpec"]["template"], task, "head", ray_path)
+        for group in spec["rayClusterSpec"].get("workerGroupSpecs") or []:
+            self._edits.edit(group["template"], task, "host", ray_path + self._slice_variables())
+        self._edits.edit(spec.setdefault("submitterPodTemplate", _submitter()), task, "submitter")
+
+    def name_of(self, task: int) -> str:
+        """The name of a task's object."""
+        return f"{self._launch.job[:NAME_LENGTH_MAX].rstrip('-')}-{task}"
+
+    def _queue_labels(self) -> dict[str, str]:
+        labels = {QUEUE_LABEL: self._cluster.queue} if self._cluster.queue else {}
+        return labels | ({PRIORITY_LABEL: self._cluster.priority} if self._cluster.priority else {})
+
+    # ---- Jobs --------------------------------------------------------------------------------------------------------
+
+    def _job(self, task: int) -> Object:
+        launch = self._launch
+        spec: Object = {
+            "backoffLimit": launch.max_retries * launch.ranks,  # the loss of one host fails them all, and each counts
+            "podReplacementPolicy": "Failed",  # one writer at a time: the next pod starts when the one before has ended
+            "completions": launch.ranks,
+            "parallelism": launch.ranks,
+            "template": {"metadata": {}, "spec": self._host_spec(task)},
+        }
+        if launch.ranks > 1:
+            spec["completionMode"] = "Indexed"
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "", "labels": self._queue_labels()}, "spec": spec}
+
+    def _host_spec(self, task: int) -> Object:
+        launch = self._launch
+        container: Object = {
+            "name": "host",
+            "command": list(launch.command),
+            "workingDir": str(launch.directory),
+            "resources": self._with_chips({"requests": dict(HOST_REQUESTS), "limits": self._limits()}),
+        }
+        spec = self._placed({"restartPolicy": "Never", "containers": [container]})
+        if launch.ranks > 1:
+            spec["subdomain"] = self._service_name(task)
+            container["env"] = [
+                *constants({"JAX_COORDINATOR_ADDRESS": f"{self.name_of(task)}-0.{self._service_name(task)}:{COORDINATOR_PORT}"}),
+                *constants({"JAX_PROCESS_COUNT": str(launch.ranks)}),
+                from_field("JAX_PROCESS_ID", f"metadata.labels['{RANK_LABELS[0]}']"),
+            ]
+        return spec
+
+    def _limits(self) -> dict[str, str]:
+        return {"memory": f"{self._launch.memory_mib}Mi"} if self._launch.memory_mib else {}
+
+    def _service_name(self, task: int) -> str:
+        return f"hosts-{task}"
+
+    def _service(self, task: int) -> Object:
+        """Names for hosts, also while they start: they meet before they are ready."""
+        spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": self._edits.labels(task, "host")}
+        return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": self._service_name(task)}, "spec": spec}
+
+    # ---- RayJobs -----------------------------------------------------------------------------------------------------
+
+    def _ray_job(self) -> Object:
+        launch = self._launch
+        head = {"name": "ray-head", "resources": copy.deepcopy(HEAD_RESOURCES)}
+        host = {"name": "ray-worker", "resources": self._with_chips(copy.deepcopy(RAY_HOST_RESOURCES))}
+        group = {
+            "groupName": "hosts",
+            "replicas": 1,
+            "minReplicas": 1,
+            "maxReplicas": 1,
+            "numOfHosts": launch.ranks,
+            "rayStartParams": {},
+            "template": {"spec": self._placed({"containers": [host]})},
+        }
+        spec = {
+            "entrypoint": shlex.join(["env", "-C", str(launch.directory), *launch.command]),
+            "shutdownAfterJobFinishes": True,
+            "backoffLimit": launch.max_retries,
+            "rayClusterSpec": {
+                "rayVersion": self._ray_version,
+                "headGroupSpec": {
+                    "rayStartParams": {},
+                    "template": {"spec": {"nodeSelector": {POOL_LABEL: HEAD_POOL}, "containers": [head]}},
+                },
+                "workerGroupSpecs": [group],
+            },
+        }
+        return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "", "labels": self._queue_labels()}, "spec": spec}
+
+    def _slice_variables(self) -> list[Object]:
+        """What GKE's webhook tells a host of a slice; JAX on processors instead of chips.
+
+        Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ray; KubeRay with gate RayMultiHostIndexing (labels).
+        """
+        chips = self._cluster.chips * self._launch.ranks
+        told = {"JAX_PLATFORMS": "cpu", "TPU_ACCELERATOR_TYPE": f"v6e-{chips}", "TPU_TOPOLOGY": TOPOLOGIES.get(chips, f"1x{chips}")}
+        return [
+            *constants(told),
+            from_field("TPU_WORKER_ID", f"metadata.labels['{RANK_LABELS[1]}']"),
+            from_field("TPU_NAME", "metadata.labels['ray.io/worker-group-replica-name']"),
+        ]
+
+    # ---- both --------------------------------------------------------------------------------------------------------
+
+    def _with_chips(self, wanted: dict[str, dict[str, str]]) -> Object:
+        chips = {TPU_RESOURCE: str(self._cluster.chips)}
+        return {"requests": wanted["requests"] | chips, "limits": wanted["limits"] | chips}
+
+    def _placed(self, spec: Object) -> Object:
+        """On hosts of a slice; which pool's is Kueue's choice."""
+        pools = [pool for pool in self._edits.cluster.topology.pools if pool.tpu_chips]
+        chosen = {ACCELERATOR_LABEL: pools[0].accelerator, TOPOLOGY_LABEL: pools[0].tpu_topology} if pools else {}
+        return spec | {
+            "nodeSelector": {name: value for name, value in chosen.items() if value},
+            "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in self._cluster.tolerations],
+            "terminationGracePeriodSeconds": max(1, round(self._launch.grace_s)),
+        }
+
+
+def _submitter() -> Object:
+    """KubeRay's own template has no mounts, and so no ``ray`` command in it.
+
+    Source: kuberay v1.5.0, ray-operator/controllers/ray/common/job.go (GetDefaultSubmitterTemplate).
+    """
+    container = {"name": "ray-job-submitter", "resources": copy.deepcopy(SUBMITTER_RESOURCES)}
+    return {"spec": {"restartPolicy": "Never", "nodeSelector": {POOL_LABEL: HEAD_POOL}, "containers": [container]}}
+
+
+def _read(path: Path) -> list[Object]:
+    manifests = read_manifest(path)
+    submitted = [one for one in manifests if resource_of(one) in (JOBS, RAY_JOBS)]
+    if len(submitted) != 1:
+        problem = f"holds {len(submitted)} Jobs and RayJobs"
+        raise InvalidDocumentError(
+            document=str(path), field="", problem=problem, advice="write one, and `tasks` for how often it is submitted"
+        )
+    return manifests
+
+
+def _main_of(manifests: Sequence[Object]) -> tuple[Resource, Object]:
+    """The one Job or RayJob among them."""
+    return next((resource, one) for one in manifests if (resource := resource_of(one)) in (JOBS, RAY_JOBS) and resource is not None)
