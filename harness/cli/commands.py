@@ -17,6 +17,7 @@ from rich.text import Text
 from harness.cli.batch import Batch
 from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, load
 from harness.cli.cleaning import clean as clean_runs
+from harness.cli.clusters import down_app, up_app
 from harness.cli.display import LiveDisplay, PlainDisplay, outcome_of
 from harness.cli.doctor import diagnose
 from harness.cli.exits import EXIT_BROKEN, EXIT_CODES, EXIT_INTERRUPTED, EXIT_USAGE, in_full
@@ -41,6 +42,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Proves that long AI training jobs survive their platforms.",
 )
+
+app.add_typer(up_app, name="up")
+app.add_typer(down_app, name="down")
 
 RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="HARNESS_RUNS_DIR", help="Where run directories are.")]
 Root = Annotated[Path, typer.Option("--root", help="What workloads' directories are relative to; the catalogue is imported from here.")]

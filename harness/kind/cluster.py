@@ -61,6 +61,10 @@ class KindCluster(msgspec.Struct, frozen=True, kw_only=True):
         return f"kind-{self.name}"
 
 
+OWNER_MOUNT = Path("/chaos-harness-owner")
+"""In every node: the cluster's folder in the cache that made it. It tells our nodes from those of another cluster of the same name."""
+
+
 def state_path(name: str = CLUSTER_NAME) -> Path:
     """The state file: it exists once the cluster is up, and until it begins to go down."""
     return cluster_dir(name) / "cluster.json"
@@ -69,9 +73,14 @@ def state_path(name: str = CLUSTER_NAME) -> Path:
 def find_cluster() -> KindCluster | None:
     """The cluster that this harness brought up, as recorded; whether it still answers is ``problem_with``'s to say."""
     try:
-        return msgspec.json.decode(state_path().read_bytes(), type=KindCluster)
+        return msgspec.json.decode(state_path().read_bytes(), type=KindCluster, dec_hook=_path_from_text)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def _path_from_text(wanted: type, value: object) -> object:
+    """Paths are the one type here that JSON does not know."""
+    return wanted(value)
 
 
 def write_state(cluster: KindCluster) -> None:
@@ -79,7 +88,7 @@ def write_state(cluster: KindCluster) -> None:
     path = state_path(cluster.name)
     temporary = path.with_suffix(".tmp")
     with temporary.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(cluster)))
+        file.write(msgspec.json.format(msgspec.json.encode(cluster, enc_hook=str)))
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)

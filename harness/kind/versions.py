@@ -14,10 +14,14 @@ PAUSE_TAGS = ("3.10", "3.10.1")
 """What containerd's and kubeadm's defaults ask for."""
 
 KIND = "v0.33.0"
+NODE_IMAGE = "kindest/node:v1.34.0@sha256:7416a61b42b1662ca6ca89f02028ac133a309a2a30ba309614e8ec94d976dc5a"
+"""kind's own node image of the same minor version, for machines that can pull it."""
+
 KUEUE = "v0.17.0"
 KUBERAY = "v1.5.0"
 AUTOSCALER_MODULE = "k8s.io/autoscaler/cluster-autoscaler/apis"
 AUTOSCALER_APIS = "v0.0.0-20240830133931-adfbe7e45277"
+AUTOSCALER_COMMIT = "adfbe7e45277"
 """Holds the CRD of ProvisioningRequest; the version that Kueue's own go.mod asks for."""
 
 

@@ -23,9 +23,9 @@ FREE_GIB_MIN = 20
 TOOLS = {"debootstrap": "debootstrap", "cc": "gcc", "setpriv": "util-linux", "unshare": "util-linux"}
 
 
-def is_bundle_present() -> bool:
-    """Whether a cluster can be made from the bundle."""
-    return all(piece.is_present() for piece in all_pieces())
+def missing_pieces() -> list[str]:
+    """Names of the pieces that a cluster still needs; none when it can be made from the bundle."""
+    return [piece.name for piece in all_pieces() if not piece.is_present()]
 
 
 def build_bundle(clock: Clock, say: Callable[[str], None], *, only: Sequence[str] = ()) -> None:

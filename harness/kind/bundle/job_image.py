@@ -34,6 +34,7 @@ class JobImage:
 
     name = "job-image"
     expected_s = 90
+    changes = CHANGES
 
     def is_present(self) -> bool:
         """See ``Piece``."""

@@ -112,7 +112,8 @@ class NodeImages:
         return key_of(NodeBase().reference(), job_image(), *(program.key() for program in programs), *dockerfiles, *recipes)
 
     def _make(self, scratch: Path, log: Path) -> None:
-        pause = scratch / "pause-program"
+        pause = scratch / "compiled" / "pause"
+        pause.parent.mkdir()
         run_command(["cc", "-static", "-O2", "-o", str(pause), str(RECIPES / "pause.c")], deadline_s=SMALL_S, log=log)
         workers = worker_images(pause)
         for image in workers[:1] + workers[len(PAUSE_TAGS) :] + control_plane_images():

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from harness.errors import StoreError
+from harness.errors import BrokenHarnessError
 from harness.kind.cache import bundle_dir
 from harness.kind.commands import CommandFailedError, run_command
 
@@ -19,6 +19,14 @@ KEY_LENGTH = 12
 INSPECT_S = 30.0
 
 SCRATCH_PREFIX = ".building-"
+
+
+class CacheError(BrokenHarnessError):
+    """The cache cannot be written."""
+
+    def __init__(self, *, path: Path, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"cannot build {path}: {reason}; check the disk and the permissions, or set HARNESS_CACHE_DIR to another place")
 
 
 class Piece(Protocol):
@@ -72,7 +80,7 @@ class DirectoryPiece(msgspec.Struct, frozen=True, kw_only=True):
         """Let ``fill`` write into a scratch folder, then rename it into place.
 
         Raises:
-            StoreError: When the cache cannot be written.
+            CacheError: When the cache cannot be written.
         """
         scratch = self.path.parent / f"{SCRATCH_PREFIX}{self.key}"
         try:
@@ -81,13 +89,13 @@ class DirectoryPiece(msgspec.Struct, frozen=True, kw_only=True):
             fill(scratch)
             scratch.rename(self.path)
         except OSError as error:
-            raise StoreError(path=self.path, attempted="build", reason=error.strerror or str(error)) from error
+            raise CacheError(path=self.path, reason=error.strerror or str(error)) from error
 
     def fill_and_discard(self, fill: Callable[[Path], None]) -> None:
         """The same for what ends elsewhere, such as an image: the folder goes when it is done.
 
         Raises:
-            StoreError: When the cache cannot be written.
+            CacheError: When the cache cannot be written.
         """
         self.fill(fill)
         remove_tree(self.path)

@@ -15,11 +15,11 @@ until ctr version > /dev/null 2>&1; do
 done
 ctr --namespace k8s.io images import --digests - > /dev/null
 for image in "$@"; do ctr --namespace k8s.io images list --quiet | grep -qx "docker.io/$image"; done
-# As discard_unpacked_layers does for pulled images: what is not a small JSON document is a layer.
-find /unpack/store/io.containerd.content.v1.content/blobs -type f -size +64k -printf 'sha256:%f\n' | while read -r layer; do
-  ctr --namespace k8s.io content rm "$layer" > /dev/null
-done
+# As discard_unpacked_layers does for pulled images: what is not a small JSON document is a layer. The record goes, then, when no one serves it, the file.
+layers=$(find /unpack/store/io.containerd.content.v1.content/blobs -type f -size +64k)
+for layer in $layers; do ctr --namespace k8s.io content rm "sha256:${layer##*/}" > /dev/null; done
 kill "$containerd"
 wait "$containerd" || true
+rm -f $layers
 rm -rf /var/lib/containerd
 cp -a /unpack/store /var/lib/containerd

@@ -1,0 +1,235 @@
+"""Brings the cluster up, phase by phase, and says what each took."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from harness.clock import Clock
+from harness.errors import HarnessError, TargetUnavailableError, UsageError
+from harness.kind.bundle.job_image import job_image
+from harness.kind.cache import checkout_dir, cluster_dir, shared_dir
+from harness.kind.cluster import (
+    CLUSTER_NAME,
+    NETWORK_NAME,
+    OWNER_MOUNT,
+    KindCluster,
+    cluster_uid,
+    find_cluster,
+    kubectl,
+    problem_with,
+    problem_with_record,
+    write_state,
+)
+from harness.kind.commands import CommandFailedError, run_command
+from harness.kind.engine import require_engine
+from harness.kind.kind_configuration import Mount, kind_configuration
+from harness.kind.materials import ImageSource, Materials, find_materials
+from harness.kind.nodes import NodeContainers
+from harness.kind.operators import install_operators, pin_dns, wait_for_operators
+from harness.kind.removal import OWNER_LABEL, only_one_works, remove_cluster
+from harness.kind.topology import DEFAULT_TOPOLOGY, Topology
+from harness.kind.versions import versions
+
+CREATE_S = 400.0
+"""kind takes 30 to 60 s for six nodes on two idle cores."""
+
+LOAD_S = 300.0
+NETWORK_S = 30.0
+EVIDENCE_S = 20.0
+
+MEMORY_GIB_MIN = 4.0
+"""Six nodes with the operators take 2.5 GiB; a job of four Ray hosts 3 more."""
+
+DISK_GIB_MIN = 8.0
+"""The nodes' volumes take 2 GiB; a kubelet evicts pods when the disk is nearly full."""
+
+WATCHES_MIN = 512
+"""fs.inotify.max_user_instances. systemd, kubelet and containerd of one node take about 20; the usual 128 ends at the fifth node."""
+WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller wants of a cluster; without a topology, any will do."""
+
+    topology: Topology | None = None
+    source: ImageSource = ImageSource.AUTO
+
+
+def bring_up(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluster:
+    """Make the cluster, or find that it is up. What a killed attempt left half is removed first.
+
+    Raises:
+        UsageError: When a cluster is up that does not fit, or was not made by this harness.
+        TargetUnavailableError: When this machine lacks something.
+        CommandFailedError: When a phase fails; what was made is then removed, and the error says where its evidence is.
+    """
+    with only_one_works(say):
+        require_engine()
+        present = _present(wish, say)
+        if present is not None:
+            return present
+        half = remove_cluster()
+        if half:
+            say(f"removed what an earlier attempt left: {half}")
+        materials = find_materials(wish.source, clock, say)
+        _require_room()
+        return _create(wish.topology or DEFAULT_TOPOLOGY, materials, clock, say)
+
+
+def _present(wish: Wish, say: Callable[[str], None]) -> KindCluster | None:
+    """The cluster that is up; nothing when one must be made.
+
+    Raises:
+        UsageError: When one is up that does not fit: only the caller can say whether it may go.
+    """
+    found = find_cluster()
+    if found is None:
+        return None
+    problem = problem_with_record(found)
+    if not problem and wish.topology is not None and wish.topology != found.topology:
+        problem = f"the cluster {found.name} is up with another topology; run `harness down kind`, then `harness up kind`"
+    if problem:
+        raise UsageError(problem)
+    broken = problem_with(found)
+    if broken:
+        say(f"{broken.partition(';')[0]}; it is made again")
+        return None
+    say(f"the cluster {found.name} is up")
+    return found
+
+
+def _create(topology: Topology, materials: Materials, clock: Clock, say: Callable[[str], None]) -> KindCluster:
+    began_s = clock.monotonic_s()
+    directory = cluster_dir(CLUSTER_NAME)
+    directory.mkdir(parents=True)
+    shared_dir().mkdir(parents=True, exist_ok=True)
+    cluster = _planned(topology, materials)
+    try:
+        with _phase("nodes", clock, say):
+            _create_nodes(cluster, materials)
+        cluster = msgspec.structs.replace(cluster, uid=cluster_uid(cluster))
+        nodes = NodeContainers(cluster, clock)
+        with _phase("manifests", clock, say):
+            pin_dns(cluster)
+            install_operators(cluster, materials.manifests)
+        with _phase("pod network and TPU capacity", clock, say):
+            nodes.repair()
+        if not materials.has_job_image:
+            with _phase("job image", clock, say):
+                load = ["load", "docker-image", "--name", cluster.name, cluster.job_image]
+                run_command([str(materials.kind), *load], deadline_s=LOAD_S)
+        with _phase("Kueue and KubeRay ready", clock, say):
+            wait_for_operators(cluster, clock)
+        write_state(cluster)
+    except BaseException as error:
+        _undo(cluster, error)
+        raise
+    say(f"the cluster {cluster.name} is up, from what was {_made(materials)}, in {clock.monotonic_s() - began_s:.0f} s")
+    return cluster
+
+
+def _planned(topology: Topology, materials: Materials) -> KindCluster:
+    return KindCluster(
+        name=CLUSTER_NAME,
+        kubeconfig=cluster_dir(CLUSTER_NAME) / "kubeconfig",
+        kubectl=materials.kubectl,
+        uid="",
+        topology=topology,
+        versions=versions(),
+        shared_dir=shared_dir(),
+        checkout_dir=checkout_dir(),
+        environment_dir=materials.environment,
+        job_image=job_image(),
+        made_from=str(materials.source),
+    )
+
+
+def _create_nodes(cluster: KindCluster, materials: Materials) -> None:
+    """Let kind make the nodes on a network of our own."""
+    owner = f"{OWNER_LABEL}={cluster_dir(cluster.name)}"
+    run_command(["docker", "network", "create", "--driver", "bridge", "--label", owner, NETWORK_NAME], deadline_s=NETWORK_S)
+    mounts = (
+        Mount(path=cluster.shared_dir),
+        Mount(path=cluster.environment_dir, is_read_only=True),
+        Mount(path=cluster.checkout_dir, is_read_only=True),
+        Mount(path=cluster_dir(cluster.name), is_read_only=True, inside=OWNER_MOUNT),
+    )
+    configuration = cluster_dir(cluster.name) / "kind.json"
+    configuration.write_text(kind_configuration(cluster.topology, materials.images, mounts))
+    create = [
+        "create",
+        "cluster",
+        "--name",
+        cluster.name,
+        "--config",
+        str(configuration),
+        "--kubeconfig",
+        str(cluster.kubeconfig),
+        "--retain",
+    ]
+    environment = {"KIND_EXPERIMENTAL_DOCKER_NETWORK": NETWORK_NAME, "KIND_EXPERIMENTAL_PROVIDER": "docker"}
+    run_command([str(materials.kind), *create], deadline_s=CREATE_S, environment=environment)
+
+
+def _undo(cluster: KindCluster, error: BaseException) -> None:
+    """Keep what tells why, then remove the half; neither hides the error."""
+    evidence = cluster_dir(cluster.name).with_suffix(".failed.log")
+    texts = [f"{error}\n"]
+    for what in (("get", "pods,nodes", "--all-namespaces", "--output", "wide"), ("get", "events", "--all-namespaces")):
+        try:
+            texts.append(kubectl(cluster, *what, deadline_s=EVIDENCE_S))
+        except CommandFailedError as silent:
+            texts.append(f"{silent}\n")
+    evidence.write_text("\n".join(texts))
+    error.add_note(f"what the cluster showed is in {evidence}")
+    try:
+        remove_cluster()
+    except HarnessError as left:
+        error.add_note(f"and what was made could not be removed: {left}; run `harness down kind`")
+
+
+@contextmanager
+def _phase(name: str, clock: Clock, say: Callable[[str], None]) -> Iterator[None]:
+    began_s = clock.monotonic_s()
+    yield
+    say(f"{name}: {clock.monotonic_s() - began_s:.0f} s")
+
+
+def _require_room() -> None:
+    """Refuse where the cluster would come up and then fail its jobs: too little memory, disk or watches.
+
+    Raises:
+        TargetUnavailableError: With the figure that was seen and the one that is needed.
+    """
+    meminfo = Path("/proc/meminfo")
+    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines()) if meminfo.exists() else {}
+    memory_gib = int(fields["MemAvailable"].split()[0]) / 2**20 if "MemAvailable" in fields else MEMORY_GIB_MIN
+    if memory_gib < MEMORY_GIB_MIN:
+        reason = f"{memory_gib:.1f} GiB of memory are available and a cluster needs {MEMORY_GIB_MIN:g}"
+        raise TargetUnavailableError(target="kind", reason=reason, advice="end something, or make fewer nodes with --topology")
+    disk_gib = shutil.disk_usage(shared_dir().parent if shared_dir().parent.exists() else Path("/")).free / 2**30
+    if disk_gib < DISK_GIB_MIN:
+        reason = f"{shared_dir().parent} has {disk_gib:.1f} GiB free and a cluster needs {DISK_GIB_MIN:g}"
+        raise TargetUnavailableError(target="kind", reason=reason, advice="free some, or set HARNESS_CACHE_DIR to a larger disk")
+    _require_watches()
+
+
+def _require_watches() -> None:
+    """Raise the limit of inotify instances where that is allowed: nodes that run out of them fail in ways that name no cause."""
+    if not WATCHES.exists() or int(WATCHES.read_text()) >= WATCHES_MIN:
+        return
+    if os.geteuid() == 0:
+        WATCHES.write_text(str(WATCHES_MIN))
+        return
+    reason = f"fs.inotify.max_user_instances is {WATCHES.read_text().strip()} and a cluster needs {WATCHES_MIN}"
+    raise TargetUnavailableError(
+        target="kind", reason=reason, advice=f"run `sysctl -w fs.inotify.max_user_instances={WATCHES_MIN}` as root"
+    )
+
+
+def _made(materials: Materials) -> str:
+    return "built here" if materials.source is ImageSource.BUNDLE else "pulled"
