@@ -73,6 +73,11 @@ class PodEdits:
         spec["volumes"] = [*(spec.get("volumes") or []), *self._volumes()]
         main["volumeMounts"] = [*(main.get("volumeMounts") or []), *self._mounts()]
 
+    def mount_environment(self, container: Object) -> None:
+        """Add what a container beside the main one needs to run programs of the environment; the pod has the volume."""
+        mounts = [one for one in self._mounts() if one["mountPath"] == str(ENVIRONMENT_MOUNT)]
+        container["volumeMounts"] = [*(container.get("volumeMounts") or []), *mounts]
+
     def _variables(self, task: int) -> list[Object]:
         """The pod's name first: what follows is made of it."""
         launch, armed = self.launch, self.launch.armed

@@ -81,7 +81,12 @@ class Submission:
         spec = thing["spec"]
         if "rayClusterSpec" not in spec:
             self._edits.edit(spec["template"], task, "host")
+            main = spec["template"]["spec"]["containers"][0]
+            main.setdefault("command", list(self._launch.command))
+            main.setdefault("workingDir", str(self._launch.directory))
             return
+        if spec["rayClusterSpec"].get("enableInTreeAutoscaling"):
+            self._edits.mount_environment(spec["rayClusterSpec"].setdefault("autoscalerOptions", {}))
         ray_path = constants({"PYTHONPATH": str(self._launch.directory)})
         self._edits.edit(spec["rayClusterSpec"]["headGroupSpec"]["template"], task, "head", ray_path)
         for group in spec["rayClusterSpec"].get("workerGroupSpecs") or []:
