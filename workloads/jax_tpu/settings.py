@@ -24,7 +24,7 @@ class Settings:
             sys.exit("CHECKPOINT_DIR is not set: name the directory that outlives this job.")
         return cls(
             storage_path=environment["CHECKPOINT_DIR"],
-            run_name=environment.get("CLOUD_RUN_JOB", "local-job"),
+            run_name=environment.get("RUN_NAME", environment.get("CLOUD_RUN_JOB", "local-job")),
             ranks=int(environment.get("RANKS", "2")),
             nodes=int(environment.get("RAY_NODES", "1")),
             max_failures=int(environment.get("MAX_FAILURES", "3")),

@@ -3,9 +3,9 @@
     CHECKPOINT_DIR=/checkpoints python -m workloads.jax_tpu.train
 
 Environment: CHECKPOINT_DIR, STEPS (12), STEP_SECONDS (0.1, added to each step), SAVE_EVERY (3), SEED (0), RANKS (2, the hosts of the
-slice), MAX_FAILURES (3, worker groups that may die in one attempt), CLOUD_RUN_JOB (local-job, the name of the run). RAY_ADDRESS names the
-cluster; without it the job starts one on this machine, of RAY_NODES (1) nodes, with its files in RAY_TMPDIR. TPU_TOPOLOGY and TPU_TYPE
-ask for chips as the guide does; without them each worker trains on its CPU.
+slice), MAX_FAILURES (3, worker groups that may die in one attempt), RUN_NAME (CLOUD_RUN_JOB, or local-job). RAY_ADDRESS names the cluster,
+and in a RayJob it is set; without it the job starts one on this machine, of RAY_NODES (1) nodes, with its files in RAY_TMPDIR. TPU_TOPOLOGY
+and TPU_TYPE ask for the hosts of a slice as the guide does; without them each worker trains on its CPU.
 
 Exit codes: 0 complete, 1 failed, 143 stopped by SIGTERM. A retry finds the run by its name and storage path and goes on from the last
 committed report. A SIGTERM loses the steps since then: in a real cluster the workers are on other machines, and nothing asks them to save.
@@ -74,11 +74,12 @@ def connect(stack: contextlib.ExitStack, settings: Settings) -> None:
 
 
 def worker_environment(settings: Settings, address: str) -> dict[str, str]:
-    """What the controller and the workers must know, on whatever machine they run.
+    """What the controller and the workers must know, on whatever machine they run; pods are told by their templates who they are.
 
     With an address in it Ray's own actors do not look for a cluster among all processes of the machine, where they may find another one.
     """
-    watched = {name: value for name, value in os.environ.items() if name.startswith(("HARNESS_", "CLOUD_RUN_"))}
+    prefixes = ("HARNESS_", "CLOUD_RUN_") if "KUBERNETES_SERVICE_HOST" not in os.environ else ()
+    watched = {name: value for name, value in os.environ.items() if name.startswith(prefixes)}
     platforms = os.environ.get("JAX_PLATFORMS", "" if settings.tpu_topology else "cpu")
     return watched | {"RAY_ADDRESS": address} | ({"JAX_PLATFORMS": platforms} if platforms else {})
 
