@@ -124,8 +124,8 @@ class NodeHost(Protocol):
         """
         ...
 
-    def announce_maintenance(self, node: str, *, is_ongoing: bool) -> None:
-        """Put GKE's labels and taint of maintenance on a node; ``is_ongoing`` false: it is scheduled, true: it has begun.
+    def announce_maintenance(self, node: str, *, in_s: float) -> None:
+        """Put GKE's labels and taint of maintenance on a node: it begins in so many seconds, with 0 it has begun.
 
         Raises:
             LookupError: When there is no such node.

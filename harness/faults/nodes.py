@@ -212,7 +212,7 @@ class ActiveInterruption(_Mended):
                     f"preempted: SIGTERM to {self._pods.count} pods, gone in {grace_profile(SPOT).budget_s:g} s at the latest"
                 )
             for node in self._nodes:
-                self._target.announce_maintenance(node, is_ongoing=False)
+                self._target.announce_maintenance(node, in_s=self._fault.notice_s)
         return self._told(f"to be maintained in {self._fault.notice_s:g} s")
 
     def advance(self, events: Sequence[Event]) -> None:
@@ -245,7 +245,7 @@ class ActiveInterruption(_Mended):
 
     def _begin_maintenance(self) -> None:
         for node in self._nodes:
-            self._target.announce_maintenance(node, is_ongoing=True)
+            self._target.announce_maintenance(node, in_s=0.0)
         pods = self._pods_there()
         for pod in pods:
             self._pod_host.evict_pod(pod)

@@ -1,7 +1,26 @@
 """Takes back what faults did to the cluster: each action is harmless twice, waits until it is seen, and gives up after a while."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from harness.clock import Clock
-from harness.undo import RestoreCluster
+from harness.errors import BrokenHarnessError, UndoError
+from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.kind.cluster import problem_with_record
+from harness.targets.kubernetes.api import NODES, Api, Resource
+from harness.targets.kubernetes.control_plane import restore_image
+from harness.targets.kubernetes.nodes import mend, set_schedulable
+from harness.targets.kubernetes.queue import activate
+from harness.targets.kubernetes.quota import set_nominal_quota
+from harness.undo import ClusterAction, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
+
+ANSWER_S = 60.0
+"""An API server that was killed answers again after 5 to 20 s."""
+
+DELETED_S = 60.0
+"""A job of sleeping pods is gone in a few seconds."""
+
+ASKED_EVERY_S = 0.5
 
 
 def restore(undo: RestoreCluster, clock: Clock) -> str:
@@ -10,4 +29,95 @@ def restore(undo: RestoreCluster, clock: Clock) -> str:
     Raises:
         UndoError: When one could not be done, or was not seen in time; the others were done all the same.
     """
-    raise NotImplementedError
+    cluster = find_cluster()
+    if cluster is None or cluster.name != undo.cluster:
+        return f"the cluster {undo.cluster} is gone, and with it what was done to it"
+    _await_answer(cluster, clock)
+    api = Api(cluster.kubeconfig, cluster.context)
+    try:
+        return Restorer(api, NodeContainers(cluster, clock), clock).restore(undo.actions)
+    finally:
+        api.close()
+
+
+class Restorer:
+    """Does actions on one cluster."""
+
+    def __init__(self, api: Api, machines: NodeContainers, clock: Clock) -> None:
+        self._api, self._machines, self._clock = api, machines, clock
+
+    def restore(self, actions: Sequence[ClusterAction]) -> str:
+        """Do them all, nodes together.
+
+        Raises:
+            UndoError: When one was not done; the others were done all the same.
+        """
+        broken = [action.node for action in actions if isinstance(action, MendNode)]
+        steps: list[Callable[[], str]] = [partial(self._mend, broken)] if broken else []
+        steps += [partial(self._do, action) for action in actions if not isinstance(action, MendNode)]
+        done: list[str] = []
+        problems: list[str] = []
+        for step in steps:
+            try:
+                done.append(step())
+            except (BrokenHarnessError, LookupError) as error:
+                problems.append(str(error))
+        if problems:
+            raise UndoError(attempted="restore the cluster", reason="; ".join(problems))
+        return "; ".join(done)
+
+    def _do(self, action: ClusterAction) -> str:
+        match action:
+            case Uncordon():
+                is_there = set_schedulable(self._api, action.node, is_schedulable=True)
+                return f"node {action.node} is schedulable" if is_there else f"node {action.node} is gone"
+            case RestoreQuota():
+                return self._restore_quota(action)
+            case DeleteObject():
+                return self._delete(action)
+            case Reactivate():
+                is_there = activate(self._api, action.namespace, action.name, is_active=True)
+                return f"workload {action.name} is {'active' if is_there else 'gone'}"
+            case RestoreImage():
+                restore_image(self._machines, action.node, action.image)
+                return f"{action.image} is known on {action.node}"
+            case MendNode():
+                return self._mend([action.node])
+
+    def _mend(self, nodes: Sequence[str]) -> str:
+        mend(self._api, self._machines, nodes)
+        missing = [node for node in nodes if self._api.get(NODES, node) is None]
+        if missing:
+            raise UndoError(attempted=f"mend {', '.join(missing)}", reason="the API server has no such node")
+        return f"ready: {', '.join(nodes)}"
+
+    def _restore_quota(self, action: RestoreQuota) -> str:
+        try:
+            set_nominal_quota(self._api, action.queue, action.flavor, action.quota, resource=action.resource)
+        except LookupError as error:
+            return f"no quota to restore: {error}"
+        return f"the quota of flavor {action.flavor} is {action.quota} again"
+
+    def _delete(self, action: DeleteObject) -> str:
+        resource = Resource(action.api_version, action.resource, is_namespaced=bool(action.namespace))
+        self._api.delete(resource, action.name, action.namespace)
+        end_s = self._clock.monotonic_s() + DELETED_S
+        while self._api.get(resource, action.name, action.namespace) is not None:
+            if self._clock.monotonic_s() > end_s:
+                what = f"{action.resource}/{action.namespace}/{action.name}"
+                raise UndoError(attempted=f"delete {what}", reason=f"it is still there after {DELETED_S:g} s")
+            self._clock.sleep(ASKED_EVERY_S)
+        return f"{action.resource} {action.name} is gone"
+
+
+def _await_answer(cluster: KindCluster, clock: Clock) -> None:
+    """Wait until the cluster can be used: a fault may have killed its API server just now.
+
+    Raises:
+        UndoError: When it cannot.
+    """
+    end_s = clock.monotonic_s() + ANSWER_S
+    while problem := problem_with(cluster):
+        if problem_with_record(cluster) or clock.monotonic_s() > end_s:
+            raise UndoError(attempted=f"restore the cluster {cluster.name}", reason=problem)
+        clock.sleep(ASKED_EVERY_S)

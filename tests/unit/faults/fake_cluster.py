@@ -78,8 +78,8 @@ class FakeCluster:
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         self._do("lose_nodes", tuple(nodes))
 
-    def announce_maintenance(self, node: str, *, is_ongoing: bool) -> None:
-        self._do("announce_maintenance", node, is_ongoing)
+    def announce_maintenance(self, node: str, *, in_s: float) -> None:
+        self._do("announce_maintenance", node, in_s)
 
     def announce_termination(self, node: str) -> None:
         self._do("announce_termination", node)

@@ -1,0 +1,275 @@
+"""Nodes that are hurt and mended: through the API where Kubernetes has a word for it, through their containers where it has none.
+
+Only workers of the topology's pools are touched: the node that holds the control plane is none.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+
+from harness.capabilities import Breakage, PodName, Processes
+from harness.errors import BrokenHarnessError, UndoError
+from harness.kind import KindCluster, NodeContainers, NodeState
+from harness.kind.cluster import CLUSTER_NAME
+from harness.kind.topology import POOL_LABEL
+from harness.scenario.cluster_faults import Part
+from harness.targets.kubernetes.api import NODES, NOT_FOUND, Api, ApiError, Object, labels_of, name_of
+from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.inventory import names_of, on_node
+from harness.targets.kubernetes.refusals import told_as_lookup_errors
+
+MAINTENANCE_LABEL = "cloud.google.com/active-node-maintenance"
+"""``PENDING``, then ``ONGOING``. Source: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-maintenance-events."""
+
+SCHEDULED_LABEL = "cloud.google.com/scheduled-maintenance-time"
+"""When it begins, in seconds since 1970. Source: as above."""
+
+TERMINATION_TAINT = "cloud.google.com/impending-node-termination"
+"""Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu."""
+
+CUT_CHAIN = "chaos-cut"
+"""The packet filter of a node that is cut off from the control plane alone: its pods still reach those of other nodes."""
+
+MENDED_S = 180.0
+"""A machine boots and registers in 2 to 15 s; several at once, on two cores that train as well, have taken a minute."""
+
+
+class NodeHosting(ABC):
+    """The part of the target that is a ``NodeHost``."""
+
+    cluster_name = CLUSTER_NAME
+
+    @property
+    @abstractmethod
+    def grounds(self) -> Grounds:
+        """What the run works with.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+
+    def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
+        """See ``NodeHost``."""
+        pods = names_of(self.grounds.inventory.living(victim, part))
+        found = tuple(dict.fromkeys(pod.node for pod in pods if pod.node and self._is_worker(pod.node)))
+        if not found:
+            raise LookupError(f"the pods of {part} of task {victim.task} run on no node of a pool: {', '.join(pod.name for pod in pods)}")
+        return found
+
+    def nodes_in(self, pool: str) -> tuple[str, ...]:
+        """See ``NodeHost``."""
+        pools = [known.name for known in self.grounds.cluster.topology.pools]
+        if pool not in pools:
+            raise LookupError(f"the cluster has no node pool {pool!r}, but {', '.join(pools)}")
+        found = tuple(name_of(node) for node in self.grounds.inventory.nodes() if labels_of(node).get(POOL_LABEL) == pool)
+        if not found:
+            raise LookupError(f"node pool {pool!r} is empty")
+        return found
+
+    def pool_of(self, node: str) -> str:
+        """See ``NodeHost``."""
+        found = self.grounds.inventory.node(node)
+        if found is None or POOL_LABEL not in labels_of(found):
+            raise LookupError(f"{node!r} is no node of a pool")
+        return str(labels_of(found)[POOL_LABEL])
+
+    def pods_on(self, node: str) -> tuple[PodName, ...]:
+        """See ``NodeHost``."""
+        return names_of(pod for pod in on_node(self.grounds.inventory.pods(), node) if not pod["metadata"].get("deletionTimestamp"))
+
+    def cordon(self, node: str) -> None:
+        """See ``NodeHost``."""
+        self.pool_of(node)
+        with told_as_lookup_errors():
+            set_schedulable(self.grounds.api, node, is_schedulable=False)
+
+    def uncordon(self, node: str) -> None:
+        """See ``NodeHost``."""
+        with told_as_lookup_errors():
+            set_schedulable(self.grounds.api, node, is_schedulable=True)
+
+    def break_nodes(self, nodes: Sequence[str], how: Breakage) -> None:
+        """See ``NodeHost``."""
+        self._note_hurt(nodes)
+        with told_as_lookup_errors():
+            for node in nodes:
+                break_machine(self.grounds.machines, self.grounds.cluster, node, how)
+
+    def lose_nodes(self, nodes: Sequence[str]) -> None:
+        """See ``NodeHost``."""
+        self._note_hurt(nodes)
+        machines = self.grounds.machines
+        with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
+            for killed in [together.submit(machines.kill, node) for node in nodes]:
+                killed.result()
+            for node in nodes:
+                self.grounds.api.delete(NODES, node)
+
+    def announce_maintenance(self, node: str, *, in_s: float) -> None:
+        """See ``NodeHost``."""
+        self.pool_of(node)
+        begins = self.grounds.clock.utc().timestamp() + in_s
+        pending = {MAINTENANCE_LABEL: "PENDING", SCHEDULED_LABEL: str(int(begins))}
+        with told_as_lookup_errors():
+            mark(self.grounds.api, node, pending if in_s else {MAINTENANCE_LABEL: "ONGOING"})
+
+    def announce_termination(self, node: str) -> None:
+        """See ``NodeHost``."""
+        self.pool_of(node)
+        with told_as_lookup_errors():
+            mark(self.grounds.api, node, {})
+
+    def mend_nodes(self, nodes: Sequence[str]) -> None:
+        """See ``NodeHost``."""
+        ground = self.grounds
+        names = tuple(nodes)
+        if names not in self._mendings or self._mendings[names].done():
+            self._mendings[names] = self._mender.submit(mend, ground.api, ground.machines, names)
+
+    def are_whole(self, nodes: Sequence[str]) -> bool:
+        """See ``NodeHost``."""
+        mending = self._mendings.get(tuple(nodes))
+        if mending is None or not mending.done():
+            return False
+        try:
+            mending.result()
+        except BrokenHarnessError as error:
+            raise LookupError(str(error)) from error
+        return True
+
+    def end_mending(self) -> None:
+        """Wait for what is being mended, at most as long as that may take; what was not begun is left to the undo."""
+        self._mender.shutdown(cancel_futures=True)
+
+    @cached_property
+    def _mender(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mend nodes")
+
+    @cached_property
+    def _mendings(self) -> dict[tuple[str, ...], Future[None]]:
+        return {}
+
+    def _is_worker(self, node: str) -> bool:
+        found = self.grounds.inventory.node(node)
+        return found is not None and POOL_LABEL in labels_of(found)
+
+    def _note_hurt(self, nodes: Sequence[str]) -> None:
+        for node in nodes:
+            self.pool_of(node)
+            self.grounds.note_hurt(on_node(self.grounds.inventory.pods(), node))
+
+
+def break_machine(machines: NodeContainers, cluster: KindCluster, node: str, how: Breakage) -> None:
+    """Break a node; its node object stays.
+
+    Raises:
+        CommandFailedError: When it was not done.
+    """
+    match how:
+        case "power-off":
+            machines.kill(node)
+        case "kubelet":
+            machines.exec(node, ["systemctl", "stop", "kubelet"])
+        case "partition":
+            machines.exec(node, ["sh", "-ec", cutting_script(f"{cluster.name}-control-plane")])
+
+
+def cutting_script(control_plane: str) -> str:
+    """Drop every packet between a node, its pods too, and the control plane, whose name the engine's own resolver knows."""
+    hooks = ("INPUT -s", "OUTPUT -d", "FORWARD -d", "FORWARD -s")
+    return "\n".join(
+        [
+            f"address=$(getent ahostsv4 {control_plane} | awk 'NR == 1 {{print $1}}')",
+            'test -n "$address"',
+            f"iptables -w -N {CUT_CHAIN} 2>/dev/null || iptables -w -F {CUT_CHAIN}",
+            f"iptables -w -A {CUT_CHAIN} -j DROP",
+            *(f"iptables -w -I {hook.split()[0]} {hook.split()[1]} $address -j {CUT_CHAIN}" for hook in hooks),
+        ]
+    )
+
+
+def joining_script() -> str:
+    """Remove what ``cutting_script`` made; harmless where nothing is."""
+    rules = f"iptables-save -t filter | grep -- '-j {CUT_CHAIN}$' | sed 's/^-A/-D/'"
+    return "\n".join(
+        [
+            f"{rules} | while read -r rule; do iptables -w $rule; done",
+            f"iptables -w -F {CUT_CHAIN} 2>/dev/null || true",
+            f"iptables -w -X {CUT_CHAIN} 2>/dev/null || true",
+        ]
+    )
+
+
+def set_schedulable(api: Api, node: str, *, is_schedulable: bool) -> bool:
+    """Cordon or uncordon a node; false when it is not there, which uncordons it too.
+
+    Raises:
+        ApiError: When the API server does not do it.
+        UndoError: When it says otherwise after that.
+    """
+    try:
+        found = api.patch(NODES, node, {"spec": {"unschedulable": None if is_schedulable else True}})
+    except ApiError as error:
+        if error.status == NOT_FOUND and is_schedulable:
+            return False
+        raise
+    if bool(found["spec"].get("unschedulable")) is is_schedulable:
+        raise UndoError(attempted=f"set whether node {node} is schedulable", reason="the API server says otherwise after that")
+    return True
+
+
+def mark(api: Api, node: str, labels: dict[str, str]) -> None:
+    """Give a node labels of maintenance, and the taint of a machine that is about to go.
+
+    Raises:
+        ApiError: When the API server does not do it.
+    """
+    found = api.get(NODES, node)
+    if found is None:
+        raise ApiError(attempted="mark", what=f"nodes/{node}", status=NOT_FOUND, reason="NotFound")
+    taints = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
+    taints.append({"key": TERMINATION_TAINT, "effect": "NoSchedule"})
+    api.patch(NODES, node, {"metadata": {"labels": labels, **_version(found)}, "spec": {"taints": taints}})
+
+
+def unmark(api: Api, node: str) -> None:
+    """Take labels and taint of maintenance away; harmless where there are none.
+
+    Raises:
+        ApiError: When the API server does not do it.
+    """
+    found = api.get(NODES, node)
+    if found is None:
+        return
+    marked = {label: None for label in (MAINTENANCE_LABEL, SCHEDULED_LABEL) if label in labels_of(found)}
+    kept = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
+    if marked or len(kept) != len(_taints(found)):
+        api.patch(NODES, node, {"metadata": {"labels": marked, **_version(found)}, "spec": {"taints": kept}})
+
+
+def mend(api: Api, machines: NodeContainers, nodes: Sequence[str]) -> None:
+    """Make nodes whole, whatever was done to them, and wait until the API server holds them for ready.
+
+    Raises:
+        BrokenHarnessError: When one could not be mended.
+    """
+    for node in nodes:
+        if machines.state(node) is NodeState.RUNNING:
+            machines.exec(node, ["sh", "-ec", joining_script()])
+            # A kubelet whose node object was deleted registers again only when it starts.
+            machines.exec(node, ["systemctl", "start" if api.get(NODES, node) is not None else "restart", "kubelet"])
+        else:
+            machines.start(node)
+    machines.repair(nodes, deadline_s=MENDED_S)
+    for node in nodes:
+        unmark(api, node)
+
+
+def _taints(node: Object) -> list[Object]:
+    return list((node.get("spec") or {}).get("taints") or [])
+
+
+def _version(node: Object) -> Object:
+    """For a patch of a list: refused when somebody else has changed the node in between."""
+    return {"resourceVersion": node["metadata"]["resourceVersion"]}

@@ -1,0 +1,261 @@
+"""The queue of the run: its quota, who else is in it, and what the victim's workload may keep."""
+
+from abc import ABC, abstractmethod
+
+from harness.capabilities import Processes
+from harness.kind.cluster import CLUSTER_NAME
+from harness.kind.topology import TPU_RESOURCE
+from harness.targets.kubernetes.api import (
+    CLUSTER_QUEUES,
+    JOBS,
+    LOCAL_QUEUES,
+    NOT_FOUND,
+    PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
+    WORKLOADS,
+    Api,
+    ApiError,
+    Object,
+    conditions_of,
+    name_of,
+)
+from harness.targets.kubernetes.dws import DwsSimulator
+from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.occupying import (
+    Occupant,
+    admitted_chips,
+    class_name,
+    deletions,
+    is_admitted,
+    is_gone,
+    occupant_name,
+    submit,
+    told,
+    workload_of,
+)
+from harness.targets.kubernetes.quota import LIMIT_NAME, counted_quota, free_chips, limit, limited_to, nominal_quota, set_nominal_quota
+from harness.targets.kubernetes.refusals import told_as_lookup_errors
+from harness.undo import ClusterAction, DeleteObject, Reactivate, RestoreQuota
+
+ADMISSION_S = 30.0
+"""Kueue admits in under a second; on two cores that start pods it has taken ten."""
+
+ADMISSION_ASKED_S = 0.2
+
+
+class QueueHosting(ABC):
+    """The part of the target that is a ``QueueHost``."""
+
+    cluster_name = CLUSTER_NAME
+
+    @property
+    @abstractmethod
+    def grounds(self) -> Grounds:
+        """What the run works with.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+
+    @property
+    @abstractmethod
+    def dws(self) -> DwsSimulator:
+        """Who provisions capacity.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+
+    # ---- quota -------------------------------------------------------------------------------------------------------
+
+    def quota_of(self, flavor: str) -> int:
+        """See ``QueueHost``."""
+        with told_as_lookup_errors():
+            queue = self._queue()
+        quota = nominal_quota(queue, flavor)
+        if quota is None:
+            raise LookupError(f"queue {name_of(queue)!r} has no quota of {TPU_RESOURCE} of flavor {flavor!r}")
+        return int(quota)
+
+    def set_quota(self, flavor: str, chips: int) -> None:
+        """See ``QueueHost``."""
+        with told_as_lookup_errors():
+            set_nominal_quota(self.grounds.api, name_of(self._queue()), flavor, str(chips))
+
+    def quota_in_force(self, flavor: str) -> int | None:
+        """See ``QueueHost``."""
+        try:
+            return counted_quota(self._queue(), flavor)
+        except (ApiError, LookupError):
+            return None  # it is asked again
+
+    def quota_undo(self, flavor: str) -> tuple[ClusterAction, ...]:
+        """See ``QueueHost``."""
+        quota = str(self.quota_of(flavor))
+        return (RestoreQuota(queue=name_of(self._queue()), flavor=flavor, resource=TPU_RESOURCE, quota=quota),)
+
+    def limit_namespace(self, chips: int | None) -> None:
+        """See ``QueueHost``."""
+        grounds = self.grounds
+        with told_as_lookup_errors():
+            if chips is None:
+                grounds.api.delete(RESOURCE_QUOTAS, LIMIT_NAME, grounds.namespace)
+            else:
+                limit(grounds.api, grounds.namespace, chips, grounds.launch.run_id)
+
+    def limit_in_force(self) -> int | None:
+        """See ``QueueHost``."""
+        with told_as_lookup_errors():
+            return limited_to(self.grounds.api, self.grounds.namespace)
+
+    def limit_undo(self) -> tuple[ClusterAction, ...]:
+        """See ``QueueHost``."""
+        kind = RESOURCE_QUOTAS
+        return (DeleteObject(api_version=kind.api_version, resource=kind.plural, namespace=self.grounds.namespace, name=LIMIT_NAME),)
+
+    # ---- another job -------------------------------------------------------------------------------------------------
+
+    def occupy(self, name: str, *, flavor: str, chips: int) -> str:
+        """See ``QueueHost``."""
+        with told_as_lookup_errors():
+            wanted = chips or free_chips(self._queue(), flavor)
+            if not wanted:
+                raise LookupError(f"no chip of flavor {flavor!r} is free")
+            job = submit(self.grounds.api, self.grounds.cluster, self._occupant(name, flavor, wanted))
+            workload = self._await_admission(job)
+            if workload is None or admitted_chips(workload) != {flavor: wanted}:
+                self.vacate(name)
+                why = "not admitted" if workload is None else f"admitted to {admitted_chips(workload)}"
+                raise LookupError(f"a job for {wanted} chips of flavor {flavor!r} was {why} within {ADMISSION_S:g} s")
+        return told(workload)
+
+    def preempt(self, name: str, victim: Processes) -> str:
+        """See ``QueueHost``."""
+        held = admitted_chips(self._workload(victim))
+        if not held:
+            raise LookupError(f"the workload of task {victim.task} holds no chips that another job could take")
+        with told_as_lookup_errors():
+            queue = self._queue()
+            policy = ((queue["spec"].get("preemption") or {}).get("withinClusterQueue")) or "Never"
+            if policy == "Never":
+                raise LookupError(f"queue {name_of(queue)!r} preempts nobody: spec.preemption.withinClusterQueue is {policy}")
+            flavor, chips = next(iter(held.items()))
+            job = submit(self.grounds.api, self.grounds.cluster, self._occupant(name, flavor, chips, is_preempting=True))
+        return f"job {name_of(job)} of higher priority for {chips} chips of flavor {flavor}"
+
+    def has_admitted(self, name: str) -> bool:
+        """See ``QueueHost``."""
+        grounds = self.grounds
+        try:
+            job = grounds.api.get(JOBS, occupant_name(name), grounds.namespace)
+            return job is not None and is_admitted(workload_of(grounds.api, job))
+        except ApiError:
+            return False  # it is asked again
+
+    def vacate(self, name: str) -> None:
+        """See ``QueueHost``."""
+        grounds = self.grounds
+        with told_as_lookup_errors():
+            grounds.api.delete(JOBS, occupant_name(name), grounds.namespace)
+            grounds.api.delete(PRIORITY_CLASSES, class_name(grounds.namespace, occupant_name(name)))
+
+    def is_vacated(self, name: str) -> bool:
+        """See ``QueueHost``."""
+        try:
+            return is_gone(self.grounds.api, self.grounds.namespace, occupant_name(name))
+        except ApiError:
+            return False  # it is asked again
+
+    def occupation_undo(self, name: str) -> tuple[ClusterAction, ...]:
+        """See ``QueueHost``."""
+        return deletions(self.grounds.namespace, occupant_name(name))
+
+    # ---- the victim's own --------------------------------------------------------------------------------------------
+
+    def set_active(self, victim: Processes, *, is_active: bool) -> bool:
+        """See ``QueueHost``."""
+        workload = self.grounds.inventory.workload(victim.task)
+        if workload is None:
+            return False
+        with told_as_lookup_errors():
+            return activate(self.grounds.api, self.grounds.namespace, name_of(workload), is_active=is_active)
+
+    def activation_undo(self, victim: Processes) -> tuple[ClusterAction, ...]:
+        """See ``QueueHost``."""
+        return (Reactivate(namespace=self.grounds.namespace, name=name_of(self._workload(victim))),)
+
+    def revoke_capacity(self, victim: Processes) -> tuple[str, ...]:
+        """See ``QueueHost``."""
+        requests = [request for request in self.grounds.inventory.requests(victim.task) if _is_provisioned(request)]
+        if not requests:
+            raise LookupError(f"task {victim.task} has no ProvisioningRequest that is provisioned")
+        with told_as_lookup_errors():
+            nodes = self.dws.revoke(name_of(requests[-1]))
+        pods = self.grounds.inventory.pods(victim.task)
+        self.grounds.note_hurt(pod for pod in pods if (pod.get("spec") or {}).get("nodeName") in nodes)
+        return nodes
+
+    def _queue(self) -> Object:
+        """The ClusterQueue behind the queue of the run.
+
+        Raises:
+            LookupError: When there is none.
+        """
+        grounds = self.grounds
+        local = grounds.api.get(LOCAL_QUEUES, grounds.launch.cluster.queue, grounds.namespace)
+        if local is None:
+            raise LookupError(f"namespace {grounds.namespace!r} has no queue {grounds.launch.cluster.queue!r}")
+        name = str(local["spec"]["clusterQueue"])
+        queue = grounds.api.get(CLUSTER_QUEUES, name)
+        if queue is None:
+            raise LookupError(f"there is no ClusterQueue {name!r}")
+        return queue
+
+    def _workload(self, victim: Processes) -> Object:
+        found = self.grounds.inventory.workload(victim.task)
+        if found is None:
+            raise LookupError(f"task {victim.task} has no workload")
+        return found
+
+    def _occupant(self, name: str, flavor: str, chips: int, *, is_preempting: bool = False) -> Occupant:
+        grounds = self.grounds
+        return Occupant(
+            namespace=grounds.namespace,
+            name=occupant_name(name),
+            queue=grounds.launch.cluster.queue,
+            flavor=flavor,
+            chips=chips,
+            run_id=grounds.launch.run_id,
+            is_preempting=is_preempting,
+        )
+
+    def _await_admission(self, job: Object) -> Object | None:
+        """Its workload once it is admitted; None when that does not come in time."""
+        clock = self.grounds.clock
+        end_s = clock.monotonic_s() + ADMISSION_S
+        while clock.monotonic_s() < end_s:
+            workload = workload_of(self.grounds.api, job)
+            if is_admitted(workload):
+                return workload
+            clock.sleep(ADMISSION_ASKED_S)
+        return None
+
+
+def activate(api: Api, namespace: str, name: str, *, is_active: bool) -> bool:
+    """Activate or deactivate a workload; false when it is not there.
+
+    Raises:
+        ApiError: When the API server does not do it.
+    """
+    try:
+        api.patch(WORKLOADS, name, {"spec": {"active": is_active}}, namespace)
+    except ApiError as error:
+        if error.status == NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+def _is_provisioned(request: Object) -> bool:
+    held = {condition["type"] for condition in conditions_of(request) if condition["status"] == "True"}
+    return "Provisioned" in held and not held & {"CapacityRevoked", "Failed"}
