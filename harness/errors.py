@@ -128,4 +128,4 @@ class UndoError(BrokenHarnessError):
 
     def __init__(self, *, attempted: str, reason: str) -> None:
         self.attempted, self.reason = attempted, reason
-        super().__init__(f"cannot {attempted}: {reason}; put that right and run `harness clean`")
+        super().__init__(f"cannot {attempted}: {reason}; it stays owed")

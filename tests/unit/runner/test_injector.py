@@ -7,14 +7,26 @@ from pathlib import Path
 import pytest
 
 from harness.clock import ManualClock
-from harness.errors import HealError, StoreError
-from harness.history import AttemptExited, Event, FaultFailed, FaultHealed, FaultObserved, FaultRequested, LogLine, StepDone
+from harness.errors import HealError, StoreError, UndoError
+from harness.history import (
+    AttemptExited,
+    Event,
+    ExecutionStarted,
+    FaultFailed,
+    FaultHealed,
+    FaultObserved,
+    FaultRequested,
+    LogLine,
+    StepDone,
+)
+from harness.history.cluster import ConditionState, NodeSeen, PodSeen, WorkloadSeen
 from harness.runner.injector import Injector
 from harness.scenario import Injection, Scenario, Workload
+from harness.scenario.cluster_faults import BreakNode, DeletePods, EvictWorkload, InterruptNode, LoseNode, LowerQuota
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import DeletePath, DrainRayNode, Kill, Pause, TruncateFile
-from harness.scenario.triggers import AtStep, OnEffect, OnLog
-from harness.undo import UndoJournal
+from harness.scenario.triggers import AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.undo import MendNode, RestoreCluster, Undo, UndoJournal
 from tests.unit.faults.conftest import FullTarget
 
 WORKLOAD = Workload(name="job", command=("job",), steps=20, layout="step-directories")
@@ -185,3 +197,166 @@ def test_a_line_is_searched_as_far_as_a_person_would_read(tmp_path: Path):
     assert stand.acts == []
     stand.injector.tick([LogLine(t_s=0.0, stream="stdout", text="x" * 4000 + "needle")])
     assert stand.acts == [(FaultRequested, "kill")]
+
+
+# ---- clusters ------------------------------------------------------------------------------------------------------------
+
+STARTED = ExecutionStarted(t_s=0.0, execution="e", tasks=1, max_retries=3, timeout_s=600.0, grace_s=10.0)
+LOSS = Injection(fault=LoseNode(duration_s=5.0), at=AtStep(step=5), name="loss")
+
+
+@pytest.fixture
+def performed(monkeypatch: pytest.MonkeyPatch) -> list[Undo]:
+    """The undos that were performed; nothing else comes of them."""
+    done: list[Undo] = []
+
+    def perform(undo: Undo, _clock: ManualClock) -> str:
+        done.append(undo)
+        return "performed"
+
+    monkeypatch.setattr("harness.runner.injector.perform", perform)
+    return done
+
+
+def lost(*names: str) -> list[Event]:
+    return [NodeSeen(t_s=0.0, name=name, uid=name, pool="on-demand-pool", state="Deleted") for name in names]
+
+
+def admitted(*, attempt: int = 0, status: str = "True") -> WorkloadSeen:
+    return WorkloadSeen(t_s=0.0, attempt=attempt, name="w", uid="w", conditions=(ConditionState(type="Admitted", status=status),))
+
+
+def test_what_is_to_be_so_from_the_start_acts_when_the_execution_starts(tmp_path: Path):
+    stand = Stand(tmp_path, Injection(fault=LowerQuota(to=0), at=AtSubmission(), name="quota"))
+    stand.injector.tick([])
+    assert stand.acts == []
+    stand.injector.tick([STARTED])
+    stand.injector.tick([STARTED])
+
+    assert stand.target.done == [("set_quota", "on-demand", 0)]
+    assert stand.acts == [(FaultRequested, "quota")]
+
+
+def test_a_condition_hits_the_attempt_in_which_it_was_seen(tmp_path: Path):
+    at = OnCondition(of="workload", condition="Admitted", nth=2)
+    stand = Stand(tmp_path, Injection(fault=EvictWorkload(), at=at, name="evict"))
+    stand.injector.tick([admitted(), admitted()])
+    stand.injector.tick([admitted(status="False")])
+    assert stand.acts == []
+    stand.injector.tick([admitted(attempt=1), admitted(attempt=1)])
+
+    assert stand.acts == [(FaultRequested, "evict")]
+    assert [event.attempt for event in stand.recorded if isinstance(event, FaultRequested)] == [1]
+
+
+def test_the_undo_is_durable_before_a_cluster_is_hurt(tmp_path: Path, performed):
+    stand = Stand(tmp_path, LOSS)
+    owed: list[object] = []
+    lose = stand.target.lose_nodes
+
+    def look(nodes: Sequence[str]) -> None:
+        owed.extend(entry.undo for entry in stand.journal.owed())
+        lose(nodes)
+
+    stand.target.lose_nodes = look  # type: ignore[method-assign]
+    stand.injector.tick([STEP])
+
+    assert owed == [RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="node-1"), MendNode(node="node-2")))]
+    assert not performed
+
+
+def test_what_takes_a_while_to_heal_is_asked_for_until_it_is_seen(tmp_path: Path, performed):
+    stand = Stand(tmp_path, LOSS)
+    stand.injector.tick([STEP])
+    stand.injector.tick(lost("node-1", "node-2"))
+    for stand.now_s in (5.0, 6.0, 7.0):
+        stand.injector.tick([])
+    assert stand.acts == [(FaultRequested, "loss"), (FaultObserved, "loss")]
+    assert len(stand.journal.owed()) == 1
+    stand.target.whole = True
+    stand.injector.tick([])
+
+    assert stand.acts[2:] == [(FaultHealed, "loss")]
+    assert not stand.journal.owed()
+    assert stand.target.names().count("mend_nodes") == 1
+    assert not performed
+
+
+@pytest.mark.parametrize("is_due", [True, False])
+def test_what_is_not_healed_when_the_run_ends_is_undone_and_waited_for(tmp_path: Path, performed, is_due):
+    stand = Stand(tmp_path, LOSS)
+    stand.injector.tick([STEP])
+    stand.injector.tick(lost("node-1", "node-2"))
+    if is_due:
+        stand.now_s = 5.0
+        stand.injector.tick([])
+    healed, failures = stand.injector.heal_all()
+
+    assert not failures
+    assert [event.evidence for event in healed if isinstance(event, FaultHealed)] == ["performed"]
+    assert performed == [RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="node-1"), MendNode(node="node-2")))]
+    assert not stand.journal.owed()
+
+
+def test_an_undo_that_is_not_done_stays_owed_and_keeps_no_other_from_being_done(tmp_path: Path, monkeypatch):
+    def perform(undo: Undo, _clock: ManualClock) -> str:
+        if isinstance(undo, RestoreCluster) and len(undo.actions) == 2:
+            raise UndoError(attempted="restore the cluster", reason="it does not answer")
+        return "performed"
+
+    monkeypatch.setattr("harness.runner.injector.perform", perform)
+    stand = Stand(tmp_path, Injection(fault=BreakNode(), at=AtSubmission(), name="break"), LOSS)
+    stand.injector.tick([STARTED])
+    stand.target.pods_of = lambda victim, part: (stand.target.pod(0),)  # type: ignore[method-assign]
+    stand.injector.tick([STEP])
+    healed, failures = stand.injector.heal_all()
+
+    assert [(type(event), event.injection) for event in healed] == [(FaultHealed, "loss")]  # type: ignore[attr-defined]
+    assert [str(failure) for failure in failures] == [
+        "injection 'break' could not be healed: cannot restore the cluster: it does not answer; it stays owed; run `harness clean`"
+    ]
+    assert [entry.injection for entry in stand.journal.owed()] == ["break@0"]
+
+
+def test_what_acted_in_part_is_undone_at_once(tmp_path: Path, performed):
+    stand = Stand(tmp_path, LOSS)
+    stand.target.refuses["lose_nodes"] = "node-2 could not be killed"
+    stand.injector.tick([STEP])
+
+    assert stand.acts == [(FaultRequested, "loss"), (FaultFailed, "loss")]
+    assert len(performed) == 1
+    assert not stand.journal.owed()
+    assert stand.injector.heal_all() == ([], [])
+
+
+def test_a_fault_with_stages_goes_on_until_it_is_seen(tmp_path: Path, performed):
+    fault = InterruptNode(notice_s=3.0, duration_s=10.0)
+    stand = Stand(tmp_path, Injection(fault=fault, at=AtStep(step=5), name="gke"))
+    gone = [PodSeen(t_s=0.0, name=f"host-{rank}", uid=f"uid-{rank}", rank=rank, phase="Deleted") for rank in range(2)]
+    stand.injector.tick([STEP])
+    stand.now_s = 3.0
+    stand.injector.tick([])
+    stand.injector.tick(gone)
+    assert stand.target.names()[-1] == "lose_nodes"
+    stand.now_s = 4.0
+    stand.injector.tick(lost("node-1", "node-2"))
+    assert stand.acts == [(FaultRequested, "gke"), (FaultObserved, "gke")]
+    stand.now_s = 12.9
+    stand.injector.tick([])
+    assert "mend_nodes" not in stand.target.names()
+    stand.now_s = 13.0
+    stand.injector.tick([])
+
+    assert "mend_nodes" in stand.target.names()
+
+
+def test_an_effect_on_a_pod_lets_the_next_fault_act(tmp_path: Path):
+    stand = Stand(
+        tmp_path,
+        Injection(fault=DeletePods(), at=AtStep(step=5), name="delete"),
+        Injection(fault=EvictWorkload(), at=OnEffect(of="delete"), name="evict"),
+    )
+    stand.injector.tick([STEP])
+    stand.injector.tick([PodSeen(t_s=0.0, name=f"host-{rank}", uid=f"uid-{rank}", rank=rank, phase="Deleted") for rank in range(2)])
+
+    assert stand.acts == [(FaultRequested, "delete"), (FaultObserved, "delete"), (FaultRequested, "evict")]
