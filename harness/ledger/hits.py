@@ -8,6 +8,14 @@ from functools import cached_property
 from harness.history import FaultHealed, FaultRequested
 from harness.lineage import Incarnation, Lineage
 
+RUNS_ON = frozenset({"cordon-node", "lower-quota", "limit-namespace", "occupy-capacity", "restart-component", "forget-image"})
+"""Faults of a cluster that take nothing away from what runs: they hit what comes later."""
+
+LASTING = frozenset(
+    {"delete-pods", "evict-pods", "drain-node", "lose-node", "lose-pool", "interrupt-node", "evict-workload", "preempt-workload"}
+)
+"""Faults of a cluster that have taken the job's pods away when they are healed: a new node brings no old pod back."""
+
 
 @dataclass(frozen=True)
 class Hits:
@@ -29,13 +37,19 @@ class Hits:
 
     def between(self, attempt: int, begin_s: float, end_s: float) -> list[float]:
         """When an attempt was hit in an interval, by what was not healed before its end."""
-        return [
-            fault.t_s
-            for fault in self.faults
-            if fault.attempt == attempt
-            and begin_s <= fault.t_s <= end_s
-            and self.healed_s.get((fault.injection, fault.attempt), math.inf) >= end_s
-        ]
+        mine = [fault for fault in self.faults if fault.attempt == attempt and begin_s <= fault.t_s <= end_s]
+        return [fault.t_s for fault in mine if fault.fault not in RUNS_ON and self._acts_at(fault, end_s)]
+
+    def _acts_at(self, fault: FaultRequested, end_s: float) -> bool:
+        """Whether it was not healed before a moment, or healing does not bring back what it took."""
+        if self.healed_s.get((fault.injection, fault.attempt), math.inf) >= end_s or fault.fault in LASTING:
+            return True
+        return fault.fault == "break-node" and self._is_silent(fault, end_s)
+
+    def _is_silent(self, fault: FaultRequested, end_s: float) -> bool:
+        """Whether the job has said nothing between a fault and a moment: its machine was off, and not just out of sight."""
+        lives = [life for life in self.lineage.incarnations_of(self.task) if life.attempt == fault.attempt]
+        return not any(fault.t_s < event.t_s < end_s for life in lives for event in life.events)
 
     def died_s(self, life: Incarnation, after: Incarnation) -> float:
         """When a life ended that another one followed.

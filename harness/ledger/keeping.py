@@ -11,6 +11,7 @@ from harness.history import SaveBegun, SaveEnded, StepDone
 from harness.ledger.hits import Hits, ended_well
 from harness.ledger.recoveries import Recovery, recoveries_of
 from harness.ledger.spans import Category, Span, spans_of
+from harness.ledger.waiting import split_gaps, waiting_of
 from harness.lineage import Attempt, Lineage
 
 UNACCOUNTED_S_MAX = 0.001
@@ -23,7 +24,8 @@ class Ledger:
 
     Attributes:
         task: Which.
-        begin_s, end_s: From its first attempt's start to its last one's end.
+        begin_s, end_s: From its first attempt's start to its last one's end; on a cluster from its submission, and where it ended waiting,
+            to the end of the run: time in the queue is wall time.
         spans: All of that time, one span after the other.
         recoveries: Of the deaths after which something new was done.
         unrecovered_s: When the others were hit.
@@ -40,7 +42,7 @@ class Ledger:
 
     @property
     def wall_s(self) -> float:
-        """From the first attempt's start to the last one's end."""
+        """From beginning to end."""
         return self.end_s - self.begin_s
 
     @property
@@ -82,9 +84,9 @@ def keep(lineage: Lineage, task: int) -> Ledger | None:
         return None
     end_s = _end_of_task(attempts)
     cuts = _cuts(lineage, task)
-    hits = Hits(lineage, task)
+    hits, waiting = Hits(lineage, task), waiting_of(lineage, task)
     spans: list[Span] = []
-    cursor_s = attempts[0].started_s
+    begin_s = cursor_s = attempts[0].started_s if waiting is None else min(waiting.submitted_s, attempts[0].started_s)
     for index, attempt in enumerate(attempts):
         if attempt.started_s > cursor_s:
             spans.append(Span(category="requeue", begin_s=cursor_s, end_s=attempt.started_s, attempt=attempt.number))
@@ -94,7 +96,12 @@ def keep(lineage: Lineage, task: int) -> Ledger | None:
         cursor_s = max(cursor_s, attempt.started_s)
         spans += spans_of(attempt, cursor_s, max(cursor_s, attempt_end_s), cuts=cuts, hits=hits)
         cursor_s = max(cursor_s, attempt_end_s)
-    ledger = Ledger(task=task, begin_s=attempts[0].started_s, end_s=cursor_s, spans=tuple(spans))
+    if waiting is not None:
+        if waiting.over_s > cursor_s and not ended_well(attempts[-1].incarnations[-1]):
+            spans.append(Span(category="requeue", begin_s=cursor_s, end_s=waiting.over_s, attempt=attempts[-1].number + 1))
+            cursor_s = waiting.over_s
+        spans = split_gaps(spans, waiting, hits)
+    ledger = Ledger(task=task, begin_s=begin_s, end_s=cursor_s, spans=tuple(spans))
     recoveries, unrecovered_s = recoveries_of(lineage.incarnations_of(task), ledger.spans, hits)
     return replace(ledger, recoveries=recoveries, unrecovered_s=unrecovered_s, save_s=tuple(_stalls(lineage, ledger)))
 

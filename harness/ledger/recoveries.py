@@ -19,7 +19,8 @@ class Recovery:
         fault_s: When it was hit; when it ended, where nobody hit it.
         recovered_s: When the first new step was done, or the job was complete.
         lost_steps: Steps that it executed and that the next life to train did not go on from.
-        parts: Seconds by category; ``detect`` is from the fault to the death, ``replay`` training, up to the first new step.
+        parts: Seconds by category; ``detect`` is from the fault to the death, and until the platform noticed it, ``replay`` training, up to
+            the first new step.
     """
 
     attempt: int
@@ -65,14 +66,14 @@ def recoveries_of(lives: Sequence[Incarnation], spans: Sequence[Span], hits: Hit
                 fault_s=fault_s,
                 recovered_s=recovered_s,
                 lost_steps=max(0, life.last_step(died_s) - resumed),
-                parts={"detect": died_s - fault_s, **_parts(spans, died_s, recovered_s)},
+                parts=_parts(spans, died_s, recovered_s, detected_s=died_s - fault_s),
             )
         )
     return tuple(found), tuple(unrecovered_s)
 
 
-def _parts(spans: Sequence[Span], died_s: float, recovered_s: float) -> dict[str, float]:
-    parts: dict[str, float] = {}
+def _parts(spans: Sequence[Span], died_s: float, recovered_s: float, *, detected_s: float) -> dict[str, float]:
+    parts: dict[str, float] = {"detect": detected_s}
     for span in _spans_between(spans, died_s, recovered_s):
         overlap_s = min(span.end_s, recovered_s) - max(span.begin_s, died_s)
         if overlap_s > 0:

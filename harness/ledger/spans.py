@@ -12,11 +12,12 @@ from harness.history import Booted, Done, JobEvent, RestoreBegun, Restored, Save
 from harness.ledger.hits import Hits, ended_well
 from harness.lineage import Attempt, Incarnation
 
-Category = Literal["productive", "lost", "save", "provision", "start", "restore", "compile", "wind-down", "requeue"]
+Category = Literal["productive", "lost", "save", "provision", "start", "restore", "compile", "wind-down", "requeue", "detect"]
 """``productive``: steps that were retained; ``lost``: steps that were not, and the unfinished one at a death; ``save``: the job stood
 still to save; ``provision``: attempt started, no process of the job spoke yet; ``start``: until it is ready to train, but for ``restore``:
 loading checkpoints; ``compile``: what the first step took more than the others; ``wind-down``: from the last step after a notice, or the
-last word before a good end, to the exit; ``requeue``: between two attempts, or two lives of one."""
+last word before a good end, to the exit; ``requeue``: between two attempts, or two lives of one. On a cluster the time between two lives,
+and before the first, is told more finely, with ``detect``: see ``harness.ledger.waiting``."""
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 

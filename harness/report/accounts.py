@@ -13,16 +13,17 @@ MEANINGS: dict[Category, str] = {
     "productive": "steps that were retained",
     "lost": "steps that were not, and the one that a death cut short",
     "save": "the job stood still to save",
-    "provision": "from the start of an attempt to the first word of the job",
-    "start": "up to the choice of a checkpoint, or to training from scratch",
+    "provision": "from the start of an attempt to the first word of the job; on a cluster from quota to a node for every host",
+    "start": "up to the choice of a checkpoint, or to training from scratch; on a cluster from the nodes on",
     "restore": "loading the checkpoint",
     "compile": "what the first step took more than the others",
     "wind-down": "from the notice, or the last word, to the exit",
-    "requeue": "between two attempts",
+    "requeue": "between two attempts; on a cluster without quota: evicted, backing off, in the queue",
+    "detect": "dead, and nobody had noticed",
 }
 
 RECOVERY_PARTS = ("detect", "requeue", "provision", "start", "restore", "compile", "replay", "save", "wind-down")
-"""In the order in which they come; ``detect`` is from the fault to the end of the attempt, ``replay`` the repetition of lost steps."""
+"""In the order in which they come; ``detect`` is from the fault until it was noticed, ``replay`` the repetition of lost steps."""
 
 LEDGERS_MAX = 12
 """Tasks whose ledger is shown, the least productive first."""
