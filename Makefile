@@ -8,7 +8,7 @@ JOBS ?= 2
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install chaos chaos-all test detection lint format bench lock clean
+.PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -47,6 +47,18 @@ format: $(STAMP) ## Put the style right where that can be done by itself
 
 bench: $(STAMP) ## Measure the figures of the design, as ratios
 	@$(BIN)/python -m benchmarks
+
+docker-up: $(STAMP) ## Use the Docker engine that is here, or install and start one (as root, on Debian)
+	@$(BIN)/harness up docker
+
+kind-bundle: $(STAMP) ## Build what the cluster is made of, offline: about 30 minutes once, then seconds
+	@$(BIN)/python -m harness.kind.bundle
+
+kind-up: $(STAMP) ## Bring the local cluster up, with Kueue and KubeRay
+	@$(BIN)/harness up kind
+
+kind-down: $(STAMP) ## Take the local cluster down
+	@$(BIN)/harness down kind
 
 lock: ## Pin the dependencies anew (needs uv)
 	@uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --extra pytest --extra docker --extra kind --extra workloads --group dev --no-header --output-file requirements/all.txt

@@ -1,4 +1,4 @@
-"""``harness up kind`` and ``harness down kind``: the local cluster."""
+"""``harness up kind`` and ``harness down kind``: the local cluster; ``harness up docker``: the engine under it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,11 +7,12 @@ import typer
 
 from harness.clock import SystemClock
 from harness.kind.creation import Wish, bring_up
+from harness.kind.engine import start_engine
 from harness.kind.materials import ImageSource
 from harness.kind.removal import take_down
 from harness.kind.topology import load_topology
 
-up_app = typer.Typer(no_args_is_help=True, help="Bring a local cluster up.")
+up_app = typer.Typer(no_args_is_help=True, help="Bring a local cluster up, or the Docker engine under it.")
 down_app = typer.Typer(no_args_is_help=True, help="Take a local cluster down.")
 
 TopologyFile = Annotated[Path | None, typer.Option("--topology", help="A TOML file with node pools; guide B's three by default.")]
@@ -20,7 +21,7 @@ Images = Annotated[ImageSource, typer.Option("--images", help="bundle: built by 
 
 @up_app.callback()
 def _up() -> None:
-    """Bring a local cluster up."""
+    """Bring a local cluster up, or the Docker engine under it."""
 
 
 @up_app.command("kind")
@@ -28,6 +29,13 @@ def up_kind(topology: TopologyFile = None, images: Images = ImageSource.AUTO) ->
     """Make the kind cluster with Kueue and KubeRay, or find it up; says what each phase took."""
     wish = Wish(topology=load_topology(topology) if topology else None, source=images)
     bring_up(wish, SystemClock(), typer.echo)
+    return 0
+
+
+@up_app.command("docker")
+def up_docker() -> int:
+    """Use the Docker engine that answers; else install and start one, where that is allowed. It stays when this ends."""
+    start_engine(SystemClock(), typer.echo)
     return 0
 
 

@@ -5,6 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
+from harness.kind import find_cluster, problem_with, problem_with_engine
+from harness.kind.bundle.builder import missing_pieces
+from harness.kind.engine import INSTALL_ADVICE, server_version
 from harness.targets import NAMES, availability, missing_here
 
 
@@ -38,6 +41,7 @@ def diagnose() -> list[Diagnosis]:
                 detail=here.reason if here.is_available else f"{here.reason}; {here.advice}",
             )
         )
+    found += _diagnose_cluster()
     found += [Diagnosis(name=name, is_available=not reason, detail=reason or "yes") for name, reason in missing_here()]
     for package, purpose, extra in PACKAGES:
         try:
@@ -45,3 +49,19 @@ def diagnose() -> list[Diagnosis]:
         except PackageNotFoundError:
             found.append(Diagnosis(name=package, is_available=False, detail=f"for {purpose}: pip install '{extra}'"))
     return found
+
+
+def _diagnose_cluster() -> list[Diagnosis]:
+    """The Docker engine; with one, what a cluster is made of, and the cluster itself."""
+    problem = problem_with_engine()
+    if problem:
+        return [Diagnosis(name="docker engine", is_available=False, detail=f"{problem}; {INSTALL_ADVICE}")]
+    cluster, missing = find_cluster(), missing_pieces()
+    broken = problem_with(cluster)
+    bundle = f"lacks {', '.join(missing)}; run `make kind-bundle`, or pull: `harness up kind --images pulled`" if missing else "complete"
+    made_of = ", ".join(f"{name} {version}" for name, version in cluster.versions.items()) if cluster else ""
+    return [
+        Diagnosis(name="docker engine", is_available=True, detail=server_version()),
+        Diagnosis(name="kind bundle", is_available=not missing, detail=bundle),
+        Diagnosis(name="kind cluster", is_available=not broken, detail=broken or f"up: {made_of}"),
+    ]

@@ -1,6 +1,7 @@
 """Runs the command lines of docker, kind, kubectl and the builders: each with a deadline, each failure with its own words."""
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ def run_command(
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
     log: Path | None = None,
+    ends_with_us: bool = False,
 ) -> str:
     """Run a command to its end and return what it printed.
 
@@ -39,10 +41,12 @@ def run_command(
         environment: Variables beside the inherited ones.
         directory: Where it runs.
         log: A file to which both its outputs are appended instead; the returned text is then empty.
+        ends_with_us: It is killed when this process is, however that ends: for what makes things that a later attempt would remove.
 
     Raises:
         CommandFailedError: When it ends with another code than 0, not in time, or cannot be started.
     """
+    command = bound_to_us(command) if ends_with_us else command
     joined = {**os.environ, **environment} if environment else None
     try:
         if log is None:
@@ -51,6 +55,11 @@ def run_command(
             return _finish(command, deadline_s, stdin, _popen(command, joined, directory, file.fileno(), subprocess.STDOUT), log=log)
     except OSError as error:
         raise CommandFailedError(command=command, outcome=f"cannot be started: {error.strerror or error}") from error
+
+
+def bound_to_us(command: Sequence[str]) -> Sequence[str]:
+    """The command under Linux's parent-death signal, where the tool for it is there."""
+    return ["setpriv", "--pdeathsig", "KILL", *command] if shutil.which("setpriv") else command
 
 
 def _popen(

@@ -172,7 +172,7 @@ def _create_nodes(cluster: KindCluster, materials: Materials) -> None:
         "--retain",
     ]
     environment = {"KIND_EXPERIMENTAL_DOCKER_NETWORK": NETWORK_NAME, "KIND_EXPERIMENTAL_PROVIDER": "docker"}
-    run_command([str(materials.kind), *create], deadline_s=CREATE_S, environment=environment)
+    run_command([str(materials.kind), *create], deadline_s=CREATE_S, environment=environment, ends_with_us=True)
 
 
 def _undo(cluster: KindCluster, error: BaseException) -> None:

@@ -1,6 +1,6 @@
 """The Docker engine: the one that answers, else one that is installed and started here, where that is allowed.
 
-``python -m harness.kind.engine`` brings it up and is harmless when it is up already.
+``harness up docker`` brings it up and is harmless when it is up already.
 """
 
 import fcntl
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.clock import Clock, SystemClock
-from harness.errors import HarnessError, TargetUnavailableError
+from harness.clock import Clock
+from harness.errors import TargetUnavailableError
 from harness.kind.cache import engine_dir
 from harness.kind.commands import CommandFailedError, run_command
 
@@ -166,17 +166,3 @@ def _only_one_starts() -> Iterator[None]:
     with (engine_dir() / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def main() -> int:
-    """Bring an engine up; returns the exit code."""
-    try:
-        start_engine(SystemClock(), lambda line: print(line, flush=True))  # noqa: T201  a command line of its own
-    except HarnessError as error:
-        print(f"docker-up: {error}", file=sys.stderr)  # noqa: T201
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

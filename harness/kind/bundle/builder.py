@@ -12,6 +12,7 @@ from harness.clock import Clock
 from harness.errors import TargetUnavailableError
 from harness.kind.bundle.piece import Piece
 from harness.kind.bundle.pieces import ASSEMBLED, COMPILED, INSTALLED, all_pieces
+from harness.kind.bundle.stale import remove_stale
 from harness.kind.cache import bundle_dir
 from harness.kind.commands import run_command
 from harness.kind.engine import require_engine
@@ -46,6 +47,8 @@ def build_bundle(clock: Clock, say: Callable[[str], None], *, only: Sequence[str
         say(f"building {', '.join(piece.name for piece in missing)}: {expected_text(missing)} on two idle cores without a compiler's cache")
         began_s = clock.monotonic_s()
         _build_lanes(missing, clock, say)
+        if not only:
+            remove_stale(say)
         say(f"the bundle is complete, in {clock.monotonic_s() - began_s:.0f} s")
 
 

@@ -5,6 +5,7 @@ one that runs the harness, lent: no image needs it. It reaches the package index
 """
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -45,20 +46,23 @@ class Environment:
 
     def is_present(self) -> bool:
         """See ``Piece``."""
-        return self.directory().is_dir()
+        return _requirements().is_file() and self.directory().is_dir()
 
     def build(self, log: Path) -> None:
         """See ``Piece``."""
+        if not _requirements().is_file():
+            raise UsageError(f"{_requirements()} is not there, and jobs get what it pins; run this from a checkout of the project")
         self._place().fill(lambda scratch: self._install(scratch, log))
 
     def _place(self) -> DirectoryPiece:
         return DirectoryPiece(name=self.name, key=key_of(_requirements().read_bytes(), job_image(), SCRIPT))
 
     def _install(self, scratch: Path, log: Path) -> None:
-        import pip
-
+        pip = find_spec("pip")
+        if pip is None or pip.origin is None:
+            raise UsageError("the Python that runs this has no pip to lend; run it from the environment that `make install` makes")
         run_command(["docker", "rm", "--force", BUILDER], deadline_s=REMOVE_S, log=log)
-        mounts = [f"{scratch}:{ENVIRONMENT_MOUNT}", f"{_requirements()}:/requirements.txt:ro", f"{Path(pip.__file__).parent}:/lent/pip:ro"]
+        mounts = [f"{scratch}:{ENVIRONMENT_MOUNT}", f"{_requirements()}:/requirements.txt:ro", f"{Path(pip.origin).parent}:/lent/pip:ro"]
         mounts += [f"{path}:{path}:ro" for path in _reached_through(os.environ)]
         options = [option for mount in mounts for option in ("--volume", mount)]
         options += [option for name in os.environ if _concerns_pip(name) for option in ("--env", name)]
@@ -67,10 +71,7 @@ class Environment:
 
 
 def _requirements() -> Path:
-    path = checkout_dir() / "requirements" / "all.txt"
-    if not path.is_file():
-        raise UsageError(f"{path} is not there, so the jobs' Python environment cannot be built; run this from a checkout of the project")
-    return path
+    return checkout_dir() / "requirements" / "all.txt"
 
 
 def _concerns_pip(name: str) -> bool:

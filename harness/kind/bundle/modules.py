@@ -91,15 +91,17 @@ class GoPrograms(msgspec.Struct, frozen=True, kw_only=True):
         if not self.has_own_module:
             environment = {**GO_ENVIRONMENT, "GOBIN": str(scratch)}
             targets = [f"{package}@{self.version}" for package in self.packages]
-            run_command(["go", "install", *flags, *targets], deadline_s=BUILD_S, environment=environment, log=log)
+            run_command(["go", "install", *flags, *targets], deadline_s=BUILD_S, environment=environment, log=log, ends_with_us=True)
             return
         workspace = scratch / ".module"
         workspace.mkdir()
         (workspace / "go.mod").write_text(own_module(self.module, self.version, self.packages, self._staged()))
-        run_command(["go", "mod", "tidy"], deadline_s=DOWNLOAD_S, environment=GO_ENVIRONMENT, directory=workspace, log=log)
+        run_command(
+            ["go", "mod", "tidy"], deadline_s=DOWNLOAD_S, environment=GO_ENVIRONMENT, directory=workspace, log=log, ends_with_us=True
+        )
         output = f"{scratch}/" if len(self.packages) > 1 else f"{scratch}/{self.name}"
         build = ["go", "build", *flags, "-o", output, *self.packages]
-        run_command(build, deadline_s=BUILD_S, environment=GO_ENVIRONMENT, directory=workspace, log=log)
+        run_command(build, deadline_s=BUILD_S, environment=GO_ENVIRONMENT, directory=workspace, log=log, ends_with_us=True)
 
     def _staged(self) -> list[str]:
         return STAGED.findall(Path(_record(self.module, self.version).go_mod).read_text())

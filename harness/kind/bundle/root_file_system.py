@@ -33,9 +33,9 @@ def make_root_file_system(root: Path, packages: Sequence[str], log: Path) -> Non
     Raises:
         CommandFailedError: When debootstrap is missing or fails.
     """
-    bounded = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    bounded = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     command = [*bounded, "debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(root)]
-    run_command(command, deadline_s=DEBOOTSTRAP_S, environment={"DEBIAN_FRONTEND": "noninteractive"}, log=log)
+    run_command(command, deadline_s=DEBOOTSTRAP_S, environment={"DEBIAN_FRONTEND": "noninteractive"}, log=log, ends_with_us=True)
     for pattern in LEFT_OUT:
         run_command(["sh", "-c", f"rm -rf {root}/{pattern}"], deadline_s=ARCHIVE_S, log=log)
 
