@@ -16,6 +16,7 @@ from harness.errors import (
     InvalidDocumentError,
     StoreError,
     TargetUnavailableError,
+    UndoError,
     UnknownNameError,
     UsageError,
     WorkloadMissingError,
@@ -57,6 +58,10 @@ CASES: dict[type[HarnessError], tuple[dict[str, object], str]] = {
     HealError: (
         {"injection": "1-pause", "reason": "still stopped"},
         "injection '1-pause' could not be healed: still stopped; run `harness clean`",
+    ),
+    UndoError: (
+        {"attempted": "mend node-1", "reason": "the API server has no such node"},
+        "cannot mend node-1: the API server has no such node; it stays owed",
     ),
 }
 LEAVES = sorted(CASES, key=lambda kind: kind.__name__)

@@ -1,0 +1,200 @@
+"""Nodes of pools are hurt and mended; the control plane's never."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.capabilities import NodeHost, Processes
+from harness.targets.kubernetes.api import NODES, PODS, ApiError
+from harness.targets.kubernetes.nodes import (
+    CUT_CHAIN,
+    MAINTENANCE_LABEL,
+    SCHEDULED_LABEL,
+    TERMINATION_TAINT,
+    cutting_script,
+    joining_script,
+    mend,
+)
+from tests.unit.targets.kubernetes.fake_host import TPU, Host
+
+VICTIM = Processes(task=0, attempt=0)
+CHIPS = {"key": TPU, "value": "present", "effect": "NoSchedule"}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def test_it_is_what_faults_ask_for(host) -> None:
+    assert isinstance(host, NodeHost)
+
+
+def test_a_victim_is_on_the_nodes_of_its_pods(host) -> None:
+    assert host.nodes_of(VICTIM, "hosts") == ("worker2", "worker3")
+    assert host.nodes_of(Processes(task=0, attempt=0, rank=1), "hosts") == ("worker3",)
+
+
+def test_a_pod_beside_the_control_plane_is_on_no_node_that_may_be_hurt(host) -> None:
+    for rank in range(2):
+        pod = host.get(PODS, f"job-0-{rank}", host.grounds.namespace)
+        pod["spec"]["nodeName"] = "plane"
+        host.put(PODS, pod)
+
+    with pytest.raises(LookupError, match="run on no node of a pool"):
+        host.nodes_of(VICTIM, "hosts")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [lambda host: host.cordon("plane"), lambda host: host.break_nodes(["plane"], "power-off"), lambda host: host.lose_nodes(["plane"])],
+)
+def test_the_control_plane_is_never_hurt(host, act) -> None:
+    with pytest.raises(LookupError, match="'plane' is no node of a pool"):
+        act(host)
+    assert host.machines.done == []
+    assert host.get(NODES, "plane") is not None
+
+
+def test_pools_are_told_apart(host) -> None:
+    assert host.nodes_in("on-demand-pool") == ("worker2", "worker3")
+    assert host.pool_of("worker") == "default-pool"
+    with pytest.raises(LookupError, match="node pool 'dws-pool' is empty"):
+        host.nodes_in("dws-pool")
+    with pytest.raises(LookupError, match="no node pool 'spot', but default-pool"):
+        host.nodes_in("spot")
+
+
+def test_pods_of_the_job_on_a_node_are_named_with_what_they_ask_for(host) -> None:
+    assert [(pod.name, pod.node, pod.grace_s) for pod in host.pods_on("worker2")] == [("job-0-0", "worker2", 30)]
+
+
+def test_a_cordon_and_its_end(host) -> None:
+    host.cordon("worker2")
+    assert host.get(NODES, "worker2")["spec"]["unschedulable"] is True
+    host.uncordon("worker2")
+    assert "unschedulable" not in host.get(NODES, "worker2")["spec"]
+    host.uncordon("nobody")
+
+
+def test_what_the_api_server_refuses_is_told_and_what_it_does_not_answer_breaks_the_run(host) -> None:
+    host.api.failures["patch", "nodes"] = ApiError(attempted="patch", what="nodes/worker2", status=403, reason="Forbidden")
+    with pytest.raises(LookupError, match="403 Forbidden"):
+        host.cordon("worker2")
+    host.api.failures["patch", "nodes"] = ApiError(attempted="patch", what="nodes/worker2", status=0, reason="connection refused")
+    with pytest.raises(ApiError, match="no answer: connection refused"):
+        host.cordon("worker2")
+
+
+@pytest.mark.parametrize(("how", "did"), [("power-off", "kill"), ("kubelet", "exec"), ("partition", "exec")])
+def test_a_broken_node_keeps_its_object_and_its_pods_are_the_faults(host, how, did) -> None:
+    host.break_nodes(["worker2"], how)
+
+    assert [what[:2] for what in host.machines.done] == [(did, "worker2")]
+    assert host.get(NODES, "worker2") is not None
+    assert host.grounds.hurt == {host.get(PODS, "job-0-0", host.grounds.namespace)["metadata"]["uid"]}
+
+
+def test_lost_nodes_lose_their_objects_after_their_machines(host) -> None:
+    host.lose_nodes(["worker2", "worker3"])
+
+    assert sorted(host.machines.done) == [("kill", "worker2"), ("kill", "worker3")]
+    assert [call for call in host.api.calls if call[0] == "delete"] == [("delete", "nodes", "worker2"), ("delete", "nodes", "worker3")]
+    assert len(host.grounds.hurt) == 2
+
+
+def test_a_machine_that_cannot_be_killed_keeps_its_object(host) -> None:
+    host.machines.failing.add("kill")
+
+    with pytest.raises(LookupError, match="ended with 1"):
+        host.lose_nodes(["worker2"])
+    assert host.get(NODES, "worker2") is not None
+
+
+def test_maintenance_is_announced_in_gkes_words_and_other_taints_stay(host) -> None:
+    host.announce_maintenance("worker2", in_s=60.0)
+    node = host.get(NODES, "worker2")
+    begins = int(host.clock.utc().timestamp()) + 60
+    assert node["metadata"]["labels"] | {MAINTENANCE_LABEL: "PENDING", SCHEDULED_LABEL: str(begins)} == node["metadata"]["labels"]
+    assert node["spec"]["taints"] == [CHIPS, {"key": TERMINATION_TAINT, "effect": "NoSchedule"}]
+    host.announce_maintenance("worker2", in_s=0.0)
+    node = host.get(NODES, "worker2")
+
+    assert node["metadata"]["labels"][MAINTENANCE_LABEL] == "ONGOING"
+    assert len(node["spec"]["taints"]) == 2
+
+
+def test_the_end_of_a_spot_machine_is_a_taint_alone(host) -> None:
+    host.announce_termination("worker2")
+    node = host.get(NODES, "worker2")
+
+    assert node["spec"]["taints"][1]["key"] == TERMINATION_TAINT
+    assert MAINTENANCE_LABEL not in node["metadata"]["labels"]
+
+
+# ---- mending -----------------------------------------------------------------------------------------------------------
+
+
+def mended(host: Host, *names: str) -> list[tuple[object, ...]]:
+    host.machines.done.clear()
+    mend(host.api, host.machines, names)
+    return host.machines.done
+
+
+def test_a_machine_that_was_lost_is_started_and_waited_for(host) -> None:
+    host.lose_nodes(["worker2"])
+
+    assert mended(host, "worker2") == [("start", "worker2"), ("repair", ("worker2",))]
+    assert host.get(NODES, "worker2") is not None
+
+
+def test_a_machine_that_runs_gets_its_network_and_its_kubelet_back(host) -> None:
+    assert mended(host, "worker2") == [
+        ("exec", "worker2", "sh", "-ec", joining_script()),
+        ("exec", "worker2", "systemctl", "start", "kubelet"),
+        ("repair", ("worker2",)),
+    ]
+
+
+def test_a_kubelet_whose_node_object_is_gone_is_restarted_to_register(host) -> None:
+    host.api.remove(NODES, "worker2")
+
+    assert ("exec", "worker2", "systemctl", "restart", "kubelet") in mended(host, "worker2")
+
+
+def test_marks_of_maintenance_go_and_nothing_else(host) -> None:
+    host.announce_maintenance("worker2", in_s=60.0)
+    mended(host, "worker2")
+    node = host.get(NODES, "worker2")
+
+    assert node["spec"]["taints"] == [CHIPS]
+    assert not {MAINTENANCE_LABEL, SCHEDULED_LABEL} & set(node["metadata"]["labels"])
+
+
+def test_mending_goes_on_beside_the_loop_and_is_begun_once(host) -> None:
+    host.lose_nodes(["worker2"])
+    assert host.are_whole(["worker2"]) is False
+    host.mend_nodes(["worker2"])
+    host.end_mending()
+
+    assert host.are_whole(["worker2"]) is True
+    assert [what[0] for what in host.machines.done].count("start") == 1
+
+
+def test_mending_that_failed_says_why(host) -> None:
+    host.lose_nodes(["worker2"])
+    host.machines.failing.add("repair")
+    host.mend_nodes(["worker2"])
+    host.end_mending()
+
+    with pytest.raises(LookupError, match="`docker repair` ended with 1"):
+        host.are_whole(["worker2"])
+
+
+def test_a_node_is_cut_from_the_control_plane_alone() -> None:
+    script = cutting_script("chaos-harness-control-plane")
+
+    assert "getent ahostsv4 chaos-harness-control-plane" in script
+    assert script.count("-I ") == 4
+    assert all("$address" in line for line in script.splitlines() if "-I " in line)
+    assert CUT_CHAIN in joining_script()

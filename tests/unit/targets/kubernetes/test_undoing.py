@@ -1,0 +1,142 @@
+"""What was done to a cluster is taken back: harmless twice, seen, and no failure keeps the others from being done."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.clock import ManualClock
+from harness.errors import UndoError
+from harness.kind import NodeState
+from harness.targets import perform
+from harness.targets.kubernetes import undoing
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, NODES, RESOURCE_QUOTAS, WORKLOADS, ApiError
+from harness.targets.kubernetes.control_plane import restoring_script
+from harness.targets.kubernetes.nodes import MAINTENANCE_LABEL, TERMINATION_TAINT
+from harness.targets.kubernetes.quota import nominal_quota
+from harness.targets.kubernetes.undoing import Restorer
+from harness.undo import DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
+from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host, cluster_at
+
+QUOTA = RestoreQuota(queue="cluster-queue", flavor="on-demand", resource=TPU, quota="16")
+LIMIT = DeleteObject(api_version="v1", resource="resourcequotas", namespace=NAMESPACE, name="chaos-harness-limit")
+ACTIVE = Reactivate(namespace=NAMESPACE, name="job-0-workload")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def restore(host: Host, *actions) -> str:
+    return Restorer(host.api, host.machines, host.clock).restore(actions)
+
+
+def test_everything_is_taken_back_and_twice_does_no_harm(host) -> None:
+    host.cordon("worker3")
+    host.announce_maintenance("worker2", in_s=10.0)
+    host.lose_nodes(["worker3"])
+    host.set_quota("on-demand", 0)
+    host.limit_namespace(0)
+    host.set_active(host_victim(), is_active=False)
+    actions = (
+        Uncordon(node="worker2"),
+        MendNode(node="worker2"),
+        MendNode(node="worker3"),
+        QUOTA,
+        LIMIT,
+        ACTIVE,
+        RestoreImage(node="worker2", image="i"),
+    )
+
+    for _ in range(2):
+        said = restore(host, *actions)
+        assert host.machines.state("worker3") is NodeState.RUNNING
+        node = host.get(NODES, "worker2")
+        assert MAINTENANCE_LABEL not in node["metadata"]["labels"]
+        assert TERMINATION_TAINT not in {taint["key"] for taint in node["spec"]["taints"]}
+        assert nominal_quota(host.get(CLUSTER_QUEUES, "cluster-queue"), "on-demand") == "16"
+        assert host.get(RESOURCE_QUOTAS, "chaos-harness-limit", NAMESPACE) is None
+        assert host.get(WORKLOADS, "job-0-workload", NAMESPACE)["spec"]["active"] is True
+        assert restoring_script("i") in host.machines.scripts()
+        assert said.startswith("ready: worker2, worker3; node worker2 is schedulable; the quota of flavor on-demand is 16 again")
+
+
+def host_victim():
+    from harness.capabilities import Processes
+
+    return Processes(task=0)
+
+
+def test_nodes_are_mended_together(host) -> None:
+    restore(host, MendNode(node="worker2"), MendNode(node="worker3"))
+
+    assert [what for what in host.machines.done if what[0] == "repair"] == [("repair", ("worker2", "worker3"))]
+
+
+def test_what_is_gone_needs_nothing(host) -> None:
+    host.api.remove(WORKLOADS, "job-0-workload", NAMESPACE)
+    host.api.remove(CLUSTER_QUEUES, "cluster-queue")
+
+    said = restore(host, Uncordon(node="nobody"), QUOTA, LIMIT, ACTIVE)
+
+    assert said == (
+        "node nobody is gone; no quota to restore: there is no queue 'cluster-queue' with flavor 'on-demand' of google.com/tpu; "
+        "resourcequotas chaos-harness-limit is gone; workload job-0-workload is gone"
+    )
+
+
+def test_one_that_fails_keeps_no_other_from_being_done(host) -> None:
+    host.set_quota("on-demand", 0)
+    host.machines.failing.add("repair")
+    host.api.failures["patch", "workloads"] = ApiError(attempted="patch", what="workloads/w", status=500, reason="InternalError")
+
+    with pytest.raises(
+        UndoError, match=r"cannot restore the cluster: `docker repair` ended with 1; cannot patch workloads/w.*500.*; it stays owed"
+    ):
+        restore(host, MendNode(node="worker2"), ACTIVE, QUOTA)
+    assert nominal_quota(host.get(CLUSTER_QUEUES, "cluster-queue"), "on-demand") == "16"
+
+
+def test_what_does_not_go_is_given_up_after_a_while(host) -> None:
+    host.api.delete = lambda *arguments, **options: True
+    job = DeleteObject(api_version="batch/v1", resource="jobs", namespace=NAMESPACE, name="job-0")
+
+    with pytest.raises(UndoError, match="cannot delete jobs/harness-run-1/job-0: it is still there after 60 s"):
+        restore(host, job)
+    assert host.get(JOBS, "job-0", NAMESPACE) is not None
+    assert host.clock.monotonic_s() < 100.0 + 62.0
+
+
+# ---- which cluster -----------------------------------------------------------------------------------------------------
+
+UNDO = RestoreCluster(cluster="chaos-harness", actions=(QUOTA,))
+
+
+def test_a_cluster_that_is_gone_took_with_it_what_was_done_to_it(monkeypatch) -> None:
+    monkeypatch.setattr(undoing, "find_cluster", lambda: None)
+
+    assert perform(UNDO, ManualClock()) == "the cluster chaos-harness is gone, and with it what was done to it"
+
+
+def test_a_cluster_that_does_not_answer_is_waited_for_and_the_undo_stays_owed(monkeypatch, tmp_path) -> None:
+    clock = ManualClock()
+    monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
+    monkeypatch.setattr(undoing, "problem_with", lambda _cluster: "the cluster chaos-harness does not answer")
+    monkeypatch.setattr(undoing, "problem_with_record", lambda _cluster: "")
+
+    with pytest.raises(
+        UndoError, match="cannot restore the cluster chaos-harness: the cluster chaos-harness does not answer; it stays owed"
+    ):
+        perform(UNDO, clock)
+    assert 60.0 <= clock.monotonic_s() < 62.0
+
+
+def test_a_cluster_of_another_version_is_not_waited_for(monkeypatch, tmp_path) -> None:
+    clock = ManualClock()
+    monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
+    for name in ("problem_with", "problem_with_record"):
+        monkeypatch.setattr(undoing, name, lambda _cluster: "it is of another version")
+
+    with pytest.raises(UndoError, match="it is of another version"):
+        perform(UNDO, clock)
+    assert clock.monotonic_s() == 0.0
