@@ -105,6 +105,28 @@ CASES: dict[int, Case] = {
     42: Case(
         _GITHUB + "ray-project/kuberay/issues/5211", "a retry overlaps what is left of the first try: two writers", "one writer at a time"
     ),
+    48: Case(
+        _GITHUB + "kubernetes-sigs/kueue/issues/2560",
+        "a stockout does not move a job to the next flavor",
+        "the next flavor, or a wait that is documented",
+    ),
+    49: Case(
+        _GITHUB + "kubernetes-sigs/kueue/issues/5129",
+        "a request for capacity fails as the pool is at its maximum size, and is never made again",
+        "make it again",
+    ),
+    50: Case(_GITHUB + "kubernetes-sigs/kueue/issues/6323", "after its second failure a request is not made again", "a third request"),
+    53: Case(
+        _GITHUB + "kubernetes-sigs/kueue/issues/15255",
+        "capacity is dry for longer than the retries last: the workload is deactivated for ever",
+        "keep queueing, or say that one has stopped",
+    ),
+    58: Case(
+        _GITHUB + "kubernetes-sigs/jobset/issues/1117",
+        "a preemption by the queue counts toward the restarts that the job may have",
+        "it is counted to nobody's budget",
+    ),
+    61: Case("", "nodes are reclaimed minutes after they came: the pods lack the annotations of their request", "both annotations"),
     62: Case(
         _GITHUB + "GoogleCloudPlatform/gcsfuse/issues/77",
         "the temporary directory is full: a truncated object",
@@ -127,7 +149,10 @@ FINDINGS: dict[int, str] = {
     5: "After an asynchronous `save()` the manager's latest step names what is not committed; an exit without waiting loses it, with code 0.",
     6: "With jax.distributed SIGTERM is swallowed and becomes a sync point; without it the sync point is always false, and nothing is saved.",
     7: "A killed rank makes the others abort after the heartbeat's time-out; a killed coordinator at once; a stuck rank with heartbeats never.",
+    8: "Kueue falls back between flavors on quota, not on stockout nor on lost nodes; a stockout of DWS is no failure but an endless wait.",
+    9: "Kueue takes CapacityRevoked for a rejection even of an admitted workload: deactivated, and never queued again by itself.",
     10: "Cloud Run tasks with GPUs are terminated at maintenance, not migrated; the signals around a migration are for CPU tasks.",
+    12: "The guide's RayJob for Kueue, DWS and JaxTrainer saves no checkpoint: whatever ends it ends all of its work.",
     13: "The default run name of Ray Train holds the time: a retry without a fixed name starts from scratch.",
 }
-"""Measured with ray 2.60.0, jax 0.10.2 and orbax-checkpoint 0.12.8, but for 10, which is the platform's documentation."""
+"""Measured with ray 2.60.0, jax 0.10.2, orbax-checkpoint 0.12.8 and kueue v0.17.0; 10 and 12 are Google's documentation."""

@@ -1,6 +1,6 @@
 """The right jobs of the catalogue, sized so that a scenario takes seconds."""
 
-from harness.scenario import Outside, Workload
+from harness.scenario import LogPatterns, Outside, Workload
 
 COUNTER = Workload(
     name="counter",
@@ -71,3 +71,48 @@ JAX_TPU = Workload(
     sources=("workloads/jax_tpu", "workloads/protocol.py"),
 )
 """The GKE guide's JaxTrainer job with checkpoints, two workers on a local Ray cluster, CPU devices standing for TPU chips."""
+
+JAX_HOSTS = Workload(
+    name="jax-hosts",
+    command=("{python}", "-m", "workloads.jax_hosts.train"),
+    steps=40,
+    save_every=5,
+    environment={"STEPS": "40", "STEP_SECONDS": "0.2", "SAVE_EVERY": "5", "SEED": "{seed}"},
+    layout="step-directories",
+    ranks=2,
+    sources=("workloads/jax_hosts", "workloads/jax_tpu", "workloads/linear/checkpoints.py", "workloads/protocol.py"),
+    outside=Outside(result="{checkpoint_dir}/final.json"),
+)
+"""Two hosts over ``jax.distributed``, as an indexed Job: what a slice trains with, without Ray."""
+
+JAX_SLICE = Workload(
+    name="jax-slice",
+    command=("{python}", "-m", "workloads.jax_tpu.train"),
+    steps=24,
+    save_every=3,
+    environment={
+        "STEPS": "24",
+        "STEP_SECONDS": "1",
+        "SAVE_EVERY": "3",
+        "SEED": "{seed}",
+        "RANKS": "2",
+        "TPU_TOPOLOGY": "2x4",
+        "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "240",
+    },
+    layout="ray-train",
+    ranks=2,
+    sources=("workloads/jax_tpu", "workloads/protocol.py"),
+)
+"""The GKE guide's JaxTrainer job with checkpoints, on the two hosts of a 2x4 slice. Ray gives a worker group 60 s to start, which pods that
+share two cores do not always make."""
+
+GUIDE_B = Workload(
+    name="guide-b",
+    command=("{python}", "train.py"),
+    speaks_protocol=False,
+    ranks=4,
+    sources=("workloads/guide_b",),
+    directory="workloads/guide_b",
+    outside=Outside(logs=LogPatterns(step=r"Epoch (?P<step>\d+): Loss", done=r"Training Complete!")),
+)
+"""The GKE guide's own job, which knows nothing of the harness and saves nothing."""

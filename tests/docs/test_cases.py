@@ -26,7 +26,7 @@ def rendered() -> str:
         wrong = "<br>".join(f"`{job}`" for job, known in BROKEN.items() if number in known.cases)
         lines.append(f"| {name} | {case.broke} | {case.right} | {scenarios} | {wrong} |")
     findings = [f"| {number} | {text} |" for number, text in FINDINGS.items()]
-    foot = "\n## Findings\n\nMeasured with ray 2.60.0, jax 0.10.2 and orbax-checkpoint 0.12.8; finding 10 is from the platform's documentation.\n\n| finding | |\n| --- | --- |\n"
+    foot = "\n## Findings\n\nMeasured with ray 2.60.0, jax 0.10.2, orbax-checkpoint 0.12.8 and kueue v0.17.0; findings 10 and 12 are from Google's documentation.\n\n| finding | |\n| --- | --- |\n"
     return HEAD + "\n".join(lines) + "\n" + foot + "\n".join(findings) + "\n"
 
 

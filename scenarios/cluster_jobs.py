@@ -1,0 +1,99 @@
+"""Jobs, places and promises that scenarios of clusters share."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from harness.scenario import Cluster, Expectation, Injection, Phase, Platform, ProvisioningScript, Scenario, Workload
+from harness.scenario.cluster_faults import OccupyCapacity
+from harness.scenario.expectations import (
+    AdmittedTo,
+    ChargesRetries,
+    Completes,
+    IntactCheckpoints,
+    LeavesNothing,
+    ResumesFromNewestDurable,
+    SameRun,
+    SubmittedOnce,
+    WithinRetries,
+    WorkloadEnds,
+)
+from harness.scenario.triggers import AtSubmission
+from scenarios.jobs import COUNTER
+
+EVERY = 5
+"""Steps between the periodic saves of all jobs here."""
+
+DEADLINE_S = 180.0
+"""A pod starts within seconds, one that replaces a failed one ten seconds later, and after the loss of a node a minute passes."""
+
+KEPT_S = 300.0
+"""Longer than any of these runs: healed at its end."""
+
+
+def paced(workload: Workload, *, steps: int, step_s: float, **environment: str) -> Workload:
+    """A job that lasts about ``steps`` times ``step_s``."""
+    own = {"STEPS": str(steps), "STEP_SECONDS": str(step_s), **environment}
+    return msgspec.structs.replace(workload, steps=steps, environment={**workload.environment, **own})
+
+
+POD = paced(COUNTER, steps=40, step_s=0.2)
+"""One host, eight seconds."""
+
+LONG_POD = paced(COUNTER, steps=100, step_s=0.2)
+"""Twenty seconds: something of it is left when what happens to it takes a while to be seen."""
+
+ON_DEMAND, DWS = "on-demand", "dws"
+
+TAKEN = Injection(fault=OccupyCapacity(duration_s=KEPT_S), at=AtSubmission(), name="on-demand-taken")
+"""Another job has all on-demand chips before ours is submitted, and keeps them."""
+
+
+def script(*phases: Phase) -> ProvisioningScript:
+    """What becomes of a request."""
+    return ProvisioningScript(phases=phases)
+
+
+def goes_on(
+    *flavors: str, attempts_max: int, failed_max: int = 0, lost_steps_max: int = EVERY, after_sigterm_max: int | None = None
+) -> tuple[Expectation, ...]:
+    """What a job owes on a cluster: to the end, in one run, from what it had saved, on the queue's flavors, and nothing left behind."""
+    return (
+        Completes(),
+        IntactCheckpoints(),
+        ResumesFromNewestDurable(lost_steps_max=lost_steps_max, lost_steps_after_sigterm_max=after_sigterm_max),
+        WithinRetries(attempts_max=attempts_max),
+        SameRun(),
+        SubmittedOnce(),
+        AdmittedTo(flavors=(flavors,)),
+        ChargesRetries(failed_max=failed_max),
+        WorkloadEnds(state="finished"),
+        LeavesNothing(),
+    )
+
+
+def on_cluster(
+    name: str,
+    why: str,
+    *injections: Injection,
+    expects: Sequence[Expectation],
+    workload: Workload = POD,
+    cluster: Cluster | None = None,
+    platform: Platform | None = None,
+    within_budget: bool = True,
+    deadline_s: float = DEADLINE_S,
+    tags: tuple[str, ...] = (),
+) -> Scenario:
+    """A scenario that runs where there is a cluster."""
+    return Scenario(
+        name=name,
+        why=why,
+        workload=workload,
+        platform=platform or Platform(grace_s=10.0),
+        cluster=cluster or Cluster(),
+        injections=injections,
+        expects=tuple(expects),
+        within_budget=within_budget,
+        deadline_s=deadline_s,
+        tags=("cluster", *tags),
+    )
