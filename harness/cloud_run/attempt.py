@@ -71,9 +71,26 @@ class AttemptProcesses(Protocol):
         """Kill what has outlived the first process; whether all of it is gone. Called again until it says so."""
         ...
 
+    def kernel_kill(self) -> "KernelKill | None":
+        """What the machine itself has killed in the attempt, nobody having asked for it; known when all of it is gone."""
+        ...
+
     def close(self) -> None:
         """Free what is held; nothing is asked of it any more."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelKill:
+    """The kernel has killed for want of memory.
+
+    Attributes:
+        line: How the platform says it.
+        is_whole: Whether the first process was hit, and by nobody else.
+    """
+
+    line: str
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

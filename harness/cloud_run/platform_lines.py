@@ -21,6 +21,17 @@ def timeout_line(key: AttemptKey, t_s: float, timeout_s: float) -> LogLine:
     return LogLine(t_s=t_s, task=key.task, attempt=key.attempt, stream="system", text=text, severity="ERROR")
 
 
+def memory_line(*, limit_mib: int, used_mib: int) -> str:
+    """The kernel has killed for want of memory: what the attempt may use, and the most that it did.
+
+    Source: https://docs.cloud.google.com/run/docs/troubleshooting (memory limit exceeded)
+    """
+    if not limit_mib:
+        return f"The machine has run out of memory with {used_mib} MiB used by the container."
+    advice = "Consider increasing the memory limit, see https://cloud.google.com/run/docs/configuring/memory-limits"
+    return f"Memory limit of {limit_mib} MiB exceeded with {used_mib} MiB used. {advice}"
+
+
 def describe_exit(key: AttemptKey, code: int) -> str:
     """How an attempt ended, by the wait status as ``subprocess`` writes it."""
     return f"exit code {code} in attempt {key.attempt}" if code >= 0 else f"signal {-code} in attempt {key.attempt}"

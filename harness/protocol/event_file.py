@@ -7,7 +7,6 @@ from pathlib import Path
 
 from harness.errors import StoreError
 from harness.history import JobEvent, ObservationLost
-from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.job_lines import JobLineReader
 from harness.protocol.lines import LINE_BYTES_MAX, LineSplitter
 
@@ -40,11 +39,10 @@ class EventFile:
         StoreError: When the file cannot be created.
     """
 
-    def __init__(self, path: Path, *, key: AttemptKey, epoch_s: float, limits: EventLimits | None = None) -> None:
+    def __init__(self, path: Path, *, reader: JobLineReader, limits: EventLimits | None = None) -> None:
         self.path = path
         self.is_caught_up = True
-        self._reader = JobLineReader(key, epoch_s)
-        self._key = key
+        self._reader = reader
         self._limits = limits or EventLimits()
         self._splitter = LineSplitter(LINE_BYTES_MAX, drops_long=True)
         self._offset = self._events = 0

@@ -5,6 +5,7 @@ The task and the attempt are those of the file that the line stands in: what a j
 
 import math
 import re
+from collections.abc import Callable
 from typing import Annotated, Literal, TypedDict
 
 import msgspec
@@ -80,11 +81,18 @@ _barrier_decoder = msgspec.json.Decoder(BarrierLine)
 
 
 class JobLineReader:
-    """Reads the lines of one attempt; ``epoch_s`` is the zero of the history on the monotonic clock."""
+    """Reads the lines of one attempt.
 
-    def __init__(self, key: AttemptKey, epoch_s: float) -> None:
+    Args:
+        key: Which attempt.
+        epoch_s: The zero of the history on the monotonic clock.
+        pid_here: Where the job has process ids of its own: which of this machine one of them is, now; 0 when it is none.
+    """
+
+    def __init__(self, key: AttemptKey, epoch_s: float, pid_here: Callable[[int, float], int] | None = None) -> None:
         self._key = key
         self._epoch_s = epoch_s
+        self._pid_here = pid_here
 
     def read_event(self, data: bytes, now_s: float) -> JobEvent:
         """An event.
@@ -118,7 +126,7 @@ class JobLineReader:
             "task": self._key.task,
             "attempt": self._key.attempt,
             "rank": line.rank,
-            "pid": line.pid,
+            "pid": line.pid if self._pid_here is None else self._pid_here(line.pid, now_s),
         }
 
 

@@ -50,15 +50,17 @@ def severity_of(text: str) -> str:
 
 
 class Source(Protocol):
-    """Where bytes of one stream come from.
+    """Where bytes of one stream come from."""
 
-    Attributes:
-        descriptor: Becomes readable when something has come.
-        is_open: Whether more can come.
-    """
+    @property
+    def descriptor(self) -> int:
+        """Becomes readable when something has come."""
+        ...
 
-    descriptor: int
-    is_open: bool
+    @property
+    def is_open(self) -> bool:
+        """Whether more can come."""
+        ...
 
     def read(self, budget_bytes: int) -> Iterator[bytes]:
         """Pieces as long as there are some, within the budget; the end of the stream closes it."""
@@ -69,18 +71,28 @@ class PipeSource:
     """The reading end of a pipe."""
 
     def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self.is_open = True
+        self._descriptor = descriptor
+        self._is_open = True
         os.set_blocking(descriptor, False)
+
+    @property
+    def descriptor(self) -> int:
+        """See ``Source``."""
+        return self._descriptor
+
+    @property
+    def is_open(self) -> bool:
+        """See ``Source``."""
+        return self._is_open
 
     def read(self, budget_bytes: int) -> Iterator[bytes]:
         """See ``Source``."""
-        while self.is_open and budget_bytes > 0:
+        while self._is_open and budget_bytes > 0:
             try:
-                data = os.read(self.descriptor, PIPE_READ_BYTES)
+                data = os.read(self._descriptor, PIPE_READ_BYTES)
             except BlockingIOError:
                 return
-            self.is_open = bool(data)
+            self._is_open = bool(data)
             budget_bytes -= len(data)
             if data:
                 yield data

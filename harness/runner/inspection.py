@@ -76,7 +76,7 @@ def _inspect(scenario: Scenario, copy: Path, *, root: Path, seed: int, run_id: s
             with contextlib.suppress(PermissionError):  # so some systems say that it has ended by itself
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        remove_left_behind(run_id)  # what it started and did not wait for
+        remove_left_behind(run_id, only="local")  # what it started and did not wait for
         if process.stdout is not None:
             process.stdout.close()
     return _read(output, process.returncode)

@@ -54,11 +54,12 @@ def left_behind(run_id: str) -> list[str]:
     return found + [f"socket directory {path}" for path in find_socket_directories(run_id)]
 
 
-def remove_left_behind(run_id: str, clock: Clock | None = None) -> list[str]:
-    """End and remove it all; one line for each thing done."""
+def remove_left_behind(run_id: str, clock: Clock | None = None, *, only: str = "") -> list[str]:
+    """End and remove it all, or what is on the target ``only``; one line for each thing done."""
     from harness.protocol.barrier import remove_socket_directories
 
-    removed = [line for entry in _TARGETS.values() for line in entry.remove_left_behind(run_id, clock or SystemClock())]
+    entries = [_entry(only)] if only else _TARGETS.values()
+    removed = [line for entry in entries for line in entry.remove_left_behind(run_id, clock or SystemClock())]
     return removed + [f"removed socket directory {path}" for path in remove_socket_directories(run_id)]
 
 
@@ -108,13 +109,45 @@ def _remove_local_leftovers(run_id: str, clock: Clock) -> list[str]:
     return leftovers.remove_left_behind(run_id, clock)
 
 
+def _create_docker(clock: Clock) -> Target:
+    from harness.targets.docker.target import DockerTarget
+
+    return DockerTarget(clock)
+
+
+def _docker_availability() -> Availability:
+    from harness.targets.docker.presence import problem_and_advice
+
+    problem, advice = problem_and_advice()
+    return Availability(is_available=not problem, reason=problem, advice=advice)
+
+
+def _find_docker_leftovers(run_id: str) -> list[str]:
+    from harness.targets.docker import leftovers
+
+    return leftovers.left_behind(run_id)
+
+
+def _remove_docker_leftovers(run_id: str, clock: Clock) -> list[str]:
+    from harness.targets.docker import leftovers
+
+    del clock
+    return leftovers.remove_left_behind(run_id)
+
+
 _TARGETS: Mapping[str, _Entry] = {
     "local": _Entry(
         create=_create_local,
         availability=_local_availability,
         left_behind=_find_local_leftovers,
         remove_left_behind=_remove_local_leftovers,
-    )
+    ),
+    "docker": _Entry(
+        create=_create_docker,
+        availability=_docker_availability,
+        left_behind=_find_docker_leftovers,
+        remove_left_behind=_remove_docker_leftovers,
+    ),
 }
 
 NAMES: tuple[str, ...] = tuple(_TARGETS)

@@ -3,12 +3,12 @@
 import os
 import sys
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.capabilities import Launch, Processes, Target
+from harness.capabilities import ImageHost, Launch, Processes, Target
 from harness.clock import SystemClock
 from harness.history import AttemptExited, BarrierReached, Event, LogLine
 from harness.targets import create
@@ -19,7 +19,32 @@ TICK_S = 0.02
 
 E = TypeVar("E", bound=Event)
 
-PYTHON = (sys.executable, "-S", "-c")  # without site: starts twice as fast
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """Where targets may differ, each as its ``fidelity`` says.
+
+    Attributes:
+        has_namespace: An attempt's first process is PID 1 of a namespace of its own: signals without a handler are dropped, orphans come to it, and
+            the kernel ends all with it, uncounted.
+        has_image: Variables and files are those of an image: paths in the job are not those of this machine.
+    """
+
+    has_namespace: bool
+    has_image: bool
+
+    def leftovers(self, count: int) -> int:
+        """How many of ``count`` that outlived the first process are told."""
+        return 0 if self.has_namespace else count
+
+
+TRAITS: Mapping[str, Traits] = {
+    "local": Traits(has_namespace=False, has_image=False),
+    "docker": Traits(has_namespace=True, has_image=True),
+}
+"""The targets that play executions of Cloud Run jobs."""
+
+PYTHON = ("{python}", "-S", "-c")  # without site: starts twice as fast
 
 PRELUDE = """
 import os, signal, subprocess, sys, time
@@ -39,21 +64,24 @@ class Run:
     def __init__(self, name: str, home: Path, command: Sequence[str], **launch: Any) -> None:
         self.clock = SystemClock()
         self.target: Any = create(name, self.clock)  # which capabilities it has is what the tests ask
+        self.traits = TRAITS[name]
         self.seen: list[Event] = []
         self.releases = True
         checkpoint_dir = home / "checkpoints"
         checkpoint_dir.mkdir(parents=True, exist_ok=True)
+        python = self.target.interpreter() if isinstance(self.target, ImageHost) else sys.executable
         base = Launch(
             run_id=uuid.uuid4().hex,
             job="contract-job",
-            command=tuple(command),
+            command=tuple(part.replace("{python}", python) for part in command),
             directory=ROOT,
-            environment={"PATH": os.environ["PATH"]},
+            environment={} if self.traits.has_image else {"PATH": os.environ["PATH"]},
             checkpoint_dir=checkpoint_dir,
             logs_dir=home / "logs",
             max_retries=0,
             epoch_s=self.clock.monotonic_s(),
         )
+        launch["environment"] = {**base.environment, **launch.get("environment", {})}
         self.launch = replace(base, **launch)
 
     def start(self) -> "Run":

@@ -26,7 +26,7 @@ while True: time.sleep(60)
 
 def start_ranks(start):
     command = python(RANKS)
-    return start(command, environment={"PATH": os.environ["PATH"], "CODE": command[-1]})
+    return start(command, environment={"CODE": command[-1]})
 
 
 def test_sigkill_reaches_also_those_that_left_the_session(start):
@@ -107,7 +107,7 @@ def test_an_attempt_that_survives_the_loss_of_a_rank_ended_by_itself(start):
 
 def test_the_grace_of_one_rank_ends_with_its_process(start):
     command = python("signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + RANKS)
-    run = start(command, environment={"PATH": os.environ["PATH"], "CODE": command[-1]}, grace_s=0.2)
+    run = start(command, environment={"CODE": command[-1]}, grace_s=0.2)
     run.until(Marked, nth=2)
 
     pids = run.target.terminate(run.victim(rank=1), cause="fault")
@@ -118,7 +118,7 @@ def test_the_grace_of_one_rank_ends_with_its_process(start):
     assert run.exits() == []
 
 
-@pytest.mark.parametrize("lie", ["1", "os.getppid()", "2**31 - 1"])
+@pytest.mark.parametrize("lie", ["1 if os.getpid() != 1 else 4321", "os.getppid()", "2**31 - 1"])
 def test_a_job_that_lies_about_its_process_id_harms_nobody(start, lie):
     run = start(python(f"emit('boot', pid={lie})\nemit('ready', pid={lie})\ntime.sleep(60)"))
     run.until(Marked)

@@ -3,8 +3,16 @@
 import pytest
 
 from harness.capabilities import StorageInterposable, StorageRule
+from harness.clock import ManualClock
 from harness.history import BarrierReached
-from tests.contract.driver import python
+from harness.targets import create
+from tests.contract.driver import TRAITS, python
+
+
+@pytest.fixture(params=[name for name in TRAITS if isinstance(create(name, ManualClock()), StorageInterposable)])
+def target_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
 
 SAVES = """
 path = os.environ["CHECKPOINT_DIR"] + "/saved"

@@ -59,11 +59,12 @@ class LocalAttempts:
             belongings = undo.enter_context(contextlib.ExitStack())
             scratch = make_scratch_directory(launch.run_id)
             belongings.callback(shutil.rmtree, scratch, ignore_errors=True)
-            events = EventFile(event_path(launch, key), key=key, epoch_s=launch.epoch_s)
+            reader = JobLineReader(key, launch.epoch_s)
+            events = EventFile(event_path(launch, key), reader=reader)
             undo.callback(events.close)
             barrier = None
             if barrier_path is not None:
-                barrier = Barrier(barrier_path, JobLineReader(key, launch.epoch_s), armed=launch.armed, selector=selector)
+                barrier = Barrier(barrier_path, reader, armed=launch.armed, selector=selector)
                 undo.callback(barrier.close)
             environment = environment_of(launch, key, barrier_path, scratch)
             processes = ProcessGroup(command, directory=launch.directory, environment=environment, marks=marks_of(launch, key))

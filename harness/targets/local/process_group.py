@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.cloud_run.attempt import KernelKill
 from harness.errors import BrokenHarnessError
 from harness.process_table import ProcessTable, read_row, read_table, send
 from harness.protocol.attempt_key import WHOLE_ATTEMPT
@@ -132,6 +133,10 @@ class ProcessGroup:
         if rank_pid not in members:
             raise LookupError(f"process {rank_pid} does not run, or is none of this attempt")
         return (rank_pid,)
+
+    def kernel_kill(self) -> KernelKill | None:
+        """Not known: the kernel tells of a control group, and these processes are in ours."""
+        return None
 
     def close(self) -> None:
         """Close the pipes and the exit descriptor."""

@@ -6,6 +6,7 @@ from harness.errors import StoreError
 from harness.history import Marked, ObservationLost
 from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.event_file import EventFile, EventLimits
+from harness.protocol.job_lines import JobLineReader
 
 KEY = AttemptKey(0, 0)
 LINE = b'{"event":"x","t":1}\n'
@@ -22,7 +23,7 @@ def append(path, data):
 
 
 def open_file(path, **limits):
-    return EventFile(path, key=KEY, epoch_s=0.0, limits=EventLimits(**limits))
+    return EventFile(path, reader=JobLineReader(KEY, 0.0), limits=EventLimits(**limits))
 
 
 def test_a_line_is_read_once_and_only_when_it_is_whole(path):

@@ -1,0 +1,1 @@
+"""Cloud Run jobs as containers of a Docker engine on this machine; light, since ``harness clean`` asks here on every machine."""

@@ -1,0 +1,153 @@
+"""One attempt as a container: its first process is PID 1 of a namespace of its own, and the kernel ends all with it."""
+
+import contextlib
+import os
+import select
+import signal
+from collections.abc import Sequence
+
+from harness.cloud_run.attempt import KernelKill
+from harness.cloud_run.platform_lines import memory_line
+from harness.process_table import read_row, read_table, send
+from harness.protocol.attempt_key import WHOLE_ATTEMPT
+from harness.targets.docker.attached_output import AttachedOutput
+from harness.targets.docker.engine import Engine
+from harness.targets.docker.exit_status import exit_status, status_of_engine
+from harness.targets.docker.memory import MemoryWatch
+from harness.targets.docker.process_namespace import ProcessNamespace
+
+_SIGNALS_FOR_ALL = {signal.SIGSTOP, signal.SIGCONT}
+
+END_ROUND_S = 0.01
+"""The engine notices an end after a tenth of a second, and an answer of it takes some milliseconds."""
+
+
+class Container:
+    """See ``harness.cloud_run.attempt.AttemptProcesses``. The container has been started.
+
+    Signals go by the processes' ids on this machine: for one rank as for all, without a process more in the container. What the platform
+    sends to PID 1 goes to the first process alone; SIGKILL of that one is, by the kernel, the end of all.
+
+    Attributes:
+        pid: The first process by its id on this machine; 0 when it had ended before the engine could name it.
+        leftover_count: Always 0: the kernel ends what outlives the first process together with it, and nobody counts.
+    """
+
+    def __init__(self, container: str, *, engine: Engine, output: AttachedOutput, namespace: ProcessNamespace, memory_mib: int) -> None:
+        self._container = container
+        self._engine = engine
+        self._output = output
+        self._namespace = namespace
+        self._memory_mib = memory_mib
+        self.returncode: int | None = None
+        self.leftover_count = 0
+        self.end_round_s = END_ROUND_S
+        self.pid = namespace.first
+        self.exit_descriptor = _open_exit_descriptor(self.pid)
+        self._memory = MemoryWatch(self.pid)
+        self._is_over = self._is_out_of_memory = self._was_killed = False
+        self._exit_code = 0
+        self._started: dict[int, float] = {}
+        self._identify([self.pid])
+
+    def poll(self) -> int | None:
+        """See ``AttemptProcesses``. The kernel's word comes first, the engine's where the kernel has none."""
+        if self.returncode is not None:
+            return self.returncode
+        if self.exit_descriptor is not None:
+            if not _is_readable(self.exit_descriptor):
+                return None
+            self._memory.look()
+            self.returncode = exit_status(self.exit_descriptor)
+        if self.returncode is None and self._is_known_to_be_over():
+            self.returncode = status_of_engine(self._exit_code, was_killed=self._was_killed or self._is_short_of_memory)
+        return self.returncode
+
+    def signal(self, number: int, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """See ``AttemptProcesses``."""
+        pids = self._addressed(number, rank_pid)
+        self._identify(pids)
+        if number == signal.SIGKILL and pids[0] == self.pid:
+            self._was_killed = True
+            return pids if send(self.pid, number) else ()
+        return tuple(pid for pid in pids if send(pid, number))
+
+    def kill(self, pids: Sequence[int]) -> tuple[int, ...]:
+        """See ``AttemptProcesses``."""
+        self._identify(pids)
+        return tuple(pid for pid in pids if send(pid, signal.SIGKILL))
+
+    def find(self, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """See ``AttemptProcesses``."""
+        if self.poll() is not None or not self.pid:
+            raise LookupError(f"container {self._container[:12]} has ended already")
+        if rank_pid == self.pid:
+            return (self.pid,)
+        members = self._namespace.members(read_table())
+        if rank_pid == WHOLE_ATTEMPT:
+            return members
+        if rank_pid not in members:
+            raise LookupError(f"process {rank_pid} does not run, or is none of this attempt")
+        return (rank_pid,)
+
+    def state_of(self, pid: int) -> str | None:
+        """See ``AttemptProcesses``."""
+        if pid in self._started:
+            row = read_row(pid)
+            return row.state if row is not None and row.started == self._started[pid] else "gone"
+        table = read_table()
+        return table.rows[pid].state if pid in self._namespace.members(table) and pid in table.rows else None
+
+    def sweep(self) -> bool:
+        """See ``AttemptProcesses``. All is gone with the first process; here the engine must know it, and its output be read."""
+        return self._is_known_to_be_over() and self._output.is_at_end
+
+    def kernel_kill(self) -> KernelKill | None:
+        """See ``AttemptProcesses``: the engine's word or the control group's count."""
+        if not self._is_short_of_memory:
+            return None
+        line = memory_line(limit_mib=self._memory_mib, used_mib=self._memory.peak_mib)
+        return KernelKill(line=line, is_whole=self.returncode == -signal.SIGKILL and not self._was_killed)
+
+    def close(self) -> None:
+        """See ``AttemptProcesses``: the container is removed."""
+        self._output.close()
+        if self.exit_descriptor is not None:
+            os.close(self.exit_descriptor)
+            self.exit_descriptor = None
+        self._engine.remove(self._container)
+
+    @property
+    def _is_short_of_memory(self) -> bool:
+        return self._is_out_of_memory or self._memory.kills > 0
+
+    def _addressed(self, number: int, rank_pid: int) -> tuple[int, ...]:
+        if rank_pid != WHOLE_ATTEMPT:
+            return self.find(rank_pid)
+        return self.find() if number in _SIGNALS_FOR_ALL or number == signal.SIGKILL else self.find(self.pid)
+
+    def _is_known_to_be_over(self) -> bool:
+        if not self._is_over:
+            state = self._engine.state(self._container)
+            self._is_over, self._exit_code = state.is_over, state.exit_code
+            self._is_out_of_memory = state.is_out_of_memory
+        return self._is_over
+
+    def _identify(self, pids: Sequence[int]) -> None:
+        for pid in pids:
+            row = read_row(pid)
+            if row is not None:
+                self._started[pid] = row.started
+
+
+def _open_exit_descriptor(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends; None when it has ended already."""
+    with contextlib.suppress(OSError):
+        return os.pidfd_open(pid) if pid else None
+    return None
+
+
+def _is_readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
