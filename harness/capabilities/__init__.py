@@ -16,6 +16,7 @@ from harness.capabilities.job import (
     Target,
     Terminable,
     Timeoutable,
+    TurnTaking,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "Target",
     "Terminable",
     "Timeoutable",
+    "TurnTaking",
 ]

@@ -168,6 +168,19 @@ class Signalable(Protocol):
 
 
 @runtime_checkable
+class TurnTaking(Protocol):
+    """Runs on this target share what cannot be shared, so they take turns."""
+
+    def take_turn(self) -> float:
+        """Wait until it is this run's turn, before its clock starts; ``stop`` ends the turn. Returns for how many seconds it has waited.
+
+        Raises:
+            TargetUnavailableError: When the target is not here, or the turn does not come.
+        """
+        ...
+
+
+@runtime_checkable
 class Terminable(Protocol):
     """The platform can take an attempt away with notice: SIGTERM, grace, SIGKILL."""
 

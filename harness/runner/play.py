@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 import harness
-from harness.capabilities import Target
+from harness.capabilities import Target, TurnTaking
 from harness.clock import Clock
 from harness.history import (
     SCHEMA_VERSION,
@@ -80,6 +80,8 @@ def play(scenario: Scenario, stage: Stage) -> None:
         HarnessError: When the harness broke; the history says so, everything was stopped and healed as far as possible.
         KeyboardInterrupt: When we were interrupted; likewise.
     """
+    if isinstance(stage.target, TurnTaking):
+        stage.target.take_turn()
     stage.directory.write(stage.directory.scenario_path, encode(scenario))
     stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
     stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))

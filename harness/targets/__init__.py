@@ -135,6 +135,31 @@ def _remove_docker_leftovers(run_id: str, clock: Clock) -> list[str]:
     return leftovers.remove_left_behind(run_id)
 
 
+def _create_kind(clock: Clock) -> Target:
+    from harness.targets.kubernetes.target import KubernetesTarget
+
+    return KubernetesTarget(clock)
+
+
+def _kind_availability() -> Availability:
+    from harness.targets.kubernetes.presence import problem_and_advice
+
+    problem, advice = problem_and_advice()
+    return Availability(is_available=not problem, reason=problem, advice=advice)
+
+
+def _find_kind_leftovers(run_id: str) -> list[str]:
+    from harness.targets.kubernetes import leftovers
+
+    return leftovers.left_behind(run_id)
+
+
+def _remove_kind_leftovers(run_id: str, clock: Clock) -> list[str]:
+    from harness.targets.kubernetes import leftovers
+
+    return leftovers.remove_left_behind(run_id, clock)
+
+
 _TARGETS: Mapping[str, _Entry] = {
     "local": _Entry(
         create=_create_local,
@@ -147,6 +172,12 @@ _TARGETS: Mapping[str, _Entry] = {
         availability=_docker_availability,
         left_behind=_find_docker_leftovers,
         remove_left_behind=_remove_docker_leftovers,
+    ),
+    "kind": _Entry(
+        create=_create_kind,
+        availability=_kind_availability,
+        left_behind=_find_kind_leftovers,
+        remove_left_behind=_remove_kind_leftovers,
     ),
 }
 

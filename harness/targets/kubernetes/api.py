@@ -226,13 +226,13 @@ class Api:
         timeout = urllib3.Timeout(connect=CONNECT_S, read=WATCH_SILENCE_S)
         return self._open("GET", "watch", resource.path(namespace=namespace), query | {"labelSelector": selector}, timeout=timeout)
 
-    def log(self, pod: str, namespace: str, container: str) -> urllib3.BaseHTTPResponse:
-        """Follow what a container prints, from its first line until it ends. The caller closes it.
+    def log(self, pod: str, namespace: str, container: str, *, follows: bool = True) -> urllib3.BaseHTTPResponse:
+        """What a container prints, from its first line to its last, or to now. The caller closes it.
 
         Raises:
             ApiError: As ``get``; with status 400 while the container has not started.
         """
-        query = {"follow": "true", "container": container}
+        query = {"follow": "true" if follows else "", "container": container}
         timeout = urllib3.Timeout(connect=CONNECT_S, read=None)  # a job may be silent for long
         return self._open("GET", "follow the log of", PODS.path(namespace=namespace, name=pod, subresource="log"), query, timeout=timeout)
 

@@ -1,5 +1,6 @@
 """Kueue's objects of a run: applied at its start, and at its end the cluster's are as they were before."""
 
+import copy
 import json
 from collections.abc import Sequence
 
@@ -25,7 +26,9 @@ class QueueObjects:
         self._api = api
         self._clock = clock
         self._namespace = namespace
-        self._manifests = list(manifests)
+        self._manifests = [copy.deepcopy(manifest) for manifest in manifests]
+        for manifest in self._manifests:
+            manifest["metadata"].pop("namespace", None)  # it is the run's own
 
     def replaced(self) -> tuple[Replaced, ...]:
         """What of the cluster's own they replace, or make: to be written down before ``apply``."""

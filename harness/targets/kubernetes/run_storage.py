@@ -65,22 +65,6 @@ class RunStorage:
         except OSError as error:
             raise StoreError(path=self.directory, attempted="prepare", reason=error.strerror or str(error)) from error
 
-    def give_back(self, logs_dir: Path) -> None:
-        """Move the checkpoints back, keep what the pods have said beside the logs, and remove the rest; harmless twice.
-
-        Raises:
-            StoreError: When the checkpoints cannot be moved; they stay where they are.
-        """
-        try:
-            if self.events.is_dir():
-                logs_dir.mkdir(parents=True, exist_ok=True)
-                for path in self.events.iterdir():
-                    shutil.copy2(path, logs_dir / path.name, follow_symlinks=False)
-            move_back(self.checkpoints, self.moved_from)
-        except OSError as error:
-            raise StoreError(path=self.directory, attempted="move the checkpoints back from", reason=str(error)) from error
-        shutil.rmtree(self.directory, ignore_errors=True)
-
 
 def move_back(checkpoints: Path, moved_from: str) -> bool:
     """Put checkpoints back in the place of their link; false when there is nothing to do.

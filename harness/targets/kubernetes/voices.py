@@ -97,10 +97,17 @@ class Voices:
             self._selector.register(log.source.descriptor, selectors.EVENT_READ)
             log.start()
 
-    def listen(self, now_s: float) -> list[Event]:
-        """What was said since, by time; who waits at the barrier comes last, and only when all that was said before it has been read."""
+    def hears(self, uid: str) -> bool:
+        """Whether a pod is listened to."""
+        return uid in self._voices
+
+    def receive(self, now_s: float) -> None:
+        """Let in who has come to the barrier: ``listen`` tells of them. That a pod comes there shows that it runs."""
         for barrier in self._barriers:
             self._held += barrier.receive(now_s)
+
+    def listen(self, now_s: float) -> list[Event]:
+        """What was said since, by time; who waits at the barrier comes last, and only when all that was said before it has been read."""
         streams = [self._hear(voice, now_s) for voice in self._voices.values()]
         said: list[Event] = list(heapq.merge(*streams, key=lambda event: event.t_s))
         if self.is_behind:

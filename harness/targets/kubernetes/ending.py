@@ -1,0 +1,178 @@
+"""The end of a run on the cluster, whoever brings it about: what it has made is taken away, and the cluster is as it was before."""
+
+import contextlib
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harness.clock import Clock
+from harness.errors import BrokenHarnessError
+from harness.kind import ALLOW_LABEL, KindCluster, NodeContainers
+from harness.targets.kubernetes.api import (
+    JOBS,
+    NAMESPACES,
+    PODS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    WORKLOADS,
+    Api,
+    ApiError,
+    Resource,
+    labels_of,
+    name_of,
+)
+from harness.targets.kubernetes.pod_processes import PodProcesses, send_all
+from harness.targets.kubernetes.pools import NodePools
+from harness.targets.kubernetes.queue_objects import put_back
+from harness.targets.kubernetes.run_record import RunRecord, remove_record
+from harness.targets.kubernetes.run_storage import move_back
+
+GONE_S = 60.0
+"""A namespace whose pods are removed without grace is gone in 5 to 10 s; finalizers of controllers that restart take longer."""
+
+FORCED_S = 30.0
+PROCESSES_S = 15.0
+POLL_S = 0.2
+
+HELD_BACK = (RAY_JOBS, RAY_CLUSTERS, WORKLOADS, JOBS, PODS)
+"""Objects that controllers keep by finalizers; the owners first."""
+
+
+class Ending:
+    """Takes one run away, step by step; a step that fails keeps no other from being done, and the first failure is raised at the end.
+
+    Args:
+        api: Of the cluster.
+        cluster: The cluster.
+        record: What the run has made.
+        clock: The time.
+    """
+
+    def __init__(self, api: Api, cluster: KindCluster, record: RunRecord, clock: Clock) -> None:
+        self._api = api
+        self._cluster = cluster
+        self._record = record
+        self._clock = clock
+        self._failures: list[Exception] = []
+        self.done: list[str] = []
+
+    def end_pods(self) -> None:
+        """Let nothing of the run live on, whatever becomes of its objects."""
+        self._try(self._delete)
+        self._try(self._end_processes)
+
+    def remove_all(self, *, pools: NodePools | None = None) -> None:
+        """Take away the rest, after ``end_pods``.
+
+        Raises:
+            BrokenHarnessError: The first thing that could not be done; the record then stays.
+        """
+        self._try(self._await_namespace)
+        self._try(self._put_back_queues)
+        self._try(lambda: self._restore_pools(pools))
+        self._try(self._give_back_storage)
+        if self._failures:
+            first, *others = self._failures
+            for other in others:
+                first.add_note(f"and while taking the run away: {other}")
+            raise first
+        remove_record(self._cluster.name, self._record.run_id)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except (BrokenHarnessError, OSError) as error:
+            self._failures.append(error)
+
+    def _delete(self) -> None:
+        """Begin to delete the namespace, and its pods without grace.
+
+        Raises:
+            BrokenHarnessError: When it does not say that we may.
+        """
+        name = self._record.namespace
+        found = self._api.get(NAMESPACES, name)
+        if found is None:
+            return
+        if labels_of(found).get(ALLOW_LABEL) != "true":
+            raise BrokenHarnessError(f"namespace {name} does not say {ALLOW_LABEL}: true; it is left as it is")
+        self._api.delete(NAMESPACES, name)
+        for pod in self._api.list(PODS, name):
+            self._api.delete(PODS, name_of(pod), name, grace_s=0)
+        self.done.append(f"removed namespace {name}")
+
+    def _end_processes(self) -> None:
+        """Kill what lives: a pod that is removed may live for a moment, or on a node that is cut off, and must not write any more."""
+        processes = PodProcesses(self._record.run_id)
+        deadline_s = self._clock.monotonic_s() + PROCESSES_S
+        while left := processes.left():
+            if self._clock.monotonic_s() > deadline_s:
+                raise BrokenHarnessError(f"processes {sorted(left)} of the run's pods withstand SIGKILL for {PROCESSES_S:g} s")
+            with contextlib.suppress(LookupError):  # they end by themselves just now
+                send_all(left, signal.SIGKILL)
+            self._clock.sleep(POLL_S)
+
+    def _await_namespace(self) -> None:
+        if self._is_gone(GONE_S):
+            return
+        self.done += list(self._force())
+        name = self._record.namespace
+        if not self._is_gone(FORCED_S):
+            raise BrokenHarnessError(
+                f"namespace {name} is still terminating after its objects were forced; look at `kubectl get ns {name}`"
+            )
+
+    def _force(self) -> Iterator[str]:
+        """Take from what is stuck the finalizers that hold it, and from pods the grace."""
+        name = self._record.namespace
+        for resource in HELD_BACK:
+            for thing in self._api.list(resource, name):
+                with contextlib.suppress(ApiError):  # it goes by itself just now
+                    self._release(resource, name_of(thing))
+                    yield f"forced {resource.plural} {name_of(thing)}, which was stuck terminating"
+
+    def _release(self, resource: Resource, name: str) -> None:
+        namespace = self._record.namespace
+        self._api.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)
+        self._api.delete(resource, name, namespace, grace_s=0 if resource == PODS else None)
+
+    def _is_gone(self, wait_s: float) -> bool:
+        deadline_s = self._clock.monotonic_s() + wait_s
+        while self._api.get(NAMESPACES, self._record.namespace) is not None:
+            if self._clock.monotonic_s() > deadline_s:
+                return False
+            self._clock.sleep(POLL_S)
+        return True
+
+    def _put_back_queues(self) -> None:
+        problems = put_back(self._api, self._clock, self._record.replaced)
+        if problems:
+            raise BrokenHarnessError("; ".join(problems))
+
+    def _restore_pools(self, pools: NodePools | None) -> None:
+        if pools is None:
+            pools = NodePools(NodeContainers(self._cluster, self._clock), self._cluster.topology)
+        try:
+            pools.read()
+            pools.restore()
+        finally:
+            pools.close()
+
+    def _give_back_storage(self) -> None:
+        record = self._record
+        if move_back(record.directory / "checkpoints", record.checkpoint_dir):
+            self.done.append(f"moved checkpoints back to {record.checkpoint_dir}")
+        shutil.rmtree(record.directory, ignore_errors=True)
+
+
+def keep_events(events: Path, logs_dir: Path) -> None:
+    """Keep what the pods have said beside the logs.
+
+    Raises:
+        OSError: When it cannot be copied.
+    """
+    if events.is_dir():
+        logs_dir.mkdir(parents=True, exist_ok=True)
+        for path in events.iterdir():
+            shutil.copy2(path, logs_dir / path.name, follow_symlinks=False)

@@ -1,0 +1,16 @@
+"""Whether the cluster target can be used here; starts nothing, and needs neither a cluster nor the Kubernetes client to say no."""
+
+from importlib.util import find_spec
+
+from harness.kind import find_cluster, problem_with
+
+INSTALL_ADVICE = "install the extra: pip install 'chaos-harness[kind]'"
+UP_ADVICE = "run `harness up kind`"
+
+
+def problem_and_advice() -> tuple[str, str]:
+    """Why it cannot be used, and what to do; both empty when it can."""
+    if find_spec("kubernetes") is None:
+        return "the Python package kubernetes is not installed", INSTALL_ADVICE
+    problem = problem_with(find_cluster())
+    return problem, UP_ADVICE if problem else ""

@@ -1,0 +1,205 @@
+"""The target named ``kind``: jobs on a real cluster, in Kueue's queues."""
+
+import contextlib
+from collections.abc import Sequence
+
+from harness.capabilities import Fidelity, Launch
+from harness.clock import Clock
+from harness.errors import StoreError, TargetUnavailableError
+from harness.history import BarrierReached, Event
+from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.targets.kubernetes.api import NAMESPACES, Api, ApiError, uid_of
+from harness.targets.kubernetes.collecting import collect
+from harness.targets.kubernetes.control_plane import ControlPlaneHosting
+from harness.targets.kubernetes.dws import DwsSimulator
+from harness.targets.kubernetes.ending import Ending, keep_events
+from harness.targets.kubernetes.execution import ClusterExecution
+from harness.targets.kubernetes.fidelity import FIDELITY
+from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.inventory import Inventory
+from harness.targets.kubernetes.nodes import NodeHosting
+from harness.targets.kubernetes.pods import PodHosting
+from harness.targets.kubernetes.presence import UP_ADVICE
+from harness.targets.kubernetes.queue import QueueHosting
+from harness.targets.kubernetes.run_record import Turn, read_record
+from harness.targets.kubernetes.run_storage import RunStorage
+from harness.targets.kubernetes.signalling import ProcessHosting
+
+CHECKED_S = 5.0
+"""The cluster is asked who it is no more often than that."""
+
+
+class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, ControlPlaneHosting):
+    """Jobs and RayJobs on the local cluster: real API server, scheduler, kubelets, Kueue and KubeRay; nodes are containers.
+
+    One run at a time: queues and node pools are the cluster's, so runs take turns. What Google runs behind a ProvisioningRequest, and its
+    autoscaler, are emulated (``dws``, ``autoscaler``). ``fidelity`` says it item by item.
+    """
+
+    name = "kind"
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._turn: Turn | None = None
+        self._waited_s = 0.0
+        self._execution: ClusterExecution | None = None
+        self._checked_s = float("-inf")
+        self._is_stopped = False
+
+    # ---- Target ------------------------------------------------------------------------------------------------------
+
+    def fidelity(self) -> Sequence[Fidelity]:
+        """See ``Target``."""
+        return FIDELITY
+
+    def take_turn(self) -> float:
+        """See ``TurnTaking``."""
+        cluster = _usable_cluster()
+        self._turn = self._turn or Turn(cluster.name)
+        self._waited_s += self._turn.take(self._clock)
+        return self._waited_s
+
+    def start(self, launch: Launch) -> None:
+        """See ``Target``. Waits for the cluster where another run has it."""
+        cluster = _usable_cluster()
+        try:
+            launch.logs_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(path=launch.logs_dir, attempted="create", reason=error.strerror or str(error)) from error
+        storage = RunStorage(cluster.shared_dir, launch)
+        grounds = Grounds(
+            launch=launch,
+            clock=self._clock,
+            cluster=cluster,
+            api=Api(cluster.kubeconfig, cluster.context),
+            machines=NodeContainers(cluster, self._clock),
+            namespace=namespace_of(launch.run_id),
+            directory=storage.directory,
+            inventory=Inventory(launch.run_id),
+        )
+        execution = ClusterExecution(grounds, storage)
+        self.take_turn()
+        self._execution = execution
+        try:
+            execution.begin()
+        except BaseException:
+            self.stop()
+            raise
+        if self._waited_s >= 1.0:
+            execution.pending.append(execution.say(f"Waited {self._waited_s:.0f} s for another run on the cluster."))
+
+    def poll(self) -> Sequence[Event]:
+        """See ``Target``."""
+        if self._execution is None or self._is_stopped:
+            return ()
+        self.end_notices()
+        return self._execution.poll()
+
+    def wait(self, timeout_s: float) -> None:
+        """See ``Target``."""
+        if self._execution is None or self._is_stopped:
+            self._clock.sleep(timeout_s)
+        else:
+            self._execution.wait(max(0.0, min(timeout_s, self.notice_due_s() - self._clock.monotonic_s())))
+
+    def release(self, barrier: BarrierReached) -> None:
+        """See ``Target``."""
+        if self._execution is not None and not self._is_stopped:
+            self._execution.voices.release(barrier)
+
+    def is_finished(self) -> bool:
+        """See ``Target``."""
+        return self._is_stopped or (self._execution is not None and self._execution.is_over)
+
+    def stop(self) -> Sequence[Event]:
+        """See ``Target``."""
+        if self._is_stopped:
+            return ()
+        self._is_stopped = True
+        with contextlib.ExitStack() as last:
+            last.callback(self._free_turn)
+            last.callback(self.end_mending)
+            if self._execution is None:
+                return ()
+            last.callback(self._execution.close)
+            return self._end(self._execution)
+
+    def _end(self, execution: ClusterExecution) -> list[Event]:
+        grounds = execution.grounds
+        was_over = execution.is_over
+        if not was_over:
+            with contextlib.suppress(OSError):  # a full disk keeps nothing from being ended
+                collect(grounds.api, grounds.namespace, grounds.launch.logs_dir / "cluster")
+        record = read_record(grounds.cluster.name, grounds.launch.run_id)
+        if record is None:
+            return execution.hush()
+        ending = Ending(grounds.api, grounds.cluster, record, self._clock)
+        ending.end_pods()
+        events = execution.hush()
+        with contextlib.suppress(OSError):
+            keep_events(execution.storage.events, grounds.launch.logs_dir)
+        ending.remove_all(pools=execution.pools)
+        return [*events, *(execution.say(line) for line in ending.done if line.startswith("forced"))]
+
+    # ---- what the other parts need -----------------------------------------------------------------------------------
+
+    @property
+    def grounds(self) -> Grounds:
+        """What the run works with; seen to be the cluster that it began on.
+
+        Raises:
+            LookupError: When no execution runs, or another cluster answers.
+        """
+        grounds = self.execution.grounds
+        self._see_that_it_is_ours(grounds)
+        return grounds
+
+    @property
+    def dws(self) -> DwsSimulator:
+        """Who provisions capacity.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+        return self.execution.dws
+
+    @property
+    def execution(self) -> ClusterExecution:
+        """The one that runs.
+
+        Raises:
+            LookupError: When none does.
+        """
+        if self._execution is None or self._is_stopped:
+            raise LookupError("no execution runs on the kind target")
+        return self._execution
+
+    def _see_that_it_is_ours(self, grounds: Grounds) -> None:
+        """Nothing is hurt in a cluster that has taken the place of ours; one that does not answer is asked again later."""
+        if self._clock.monotonic_s() < self._checked_s + CHECKED_S:
+            return
+        with contextlib.suppress(ApiError):
+            found = grounds.api.get(NAMESPACES, "kube-system")
+            uid = "" if found is None else uid_of(found)
+            if uid != grounds.cluster.uid:
+                raise LookupError(
+                    f"another cluster answers in place of {grounds.cluster.name}: its uid is {uid}, not {grounds.cluster.uid}"
+                )
+            self._checked_s = self._clock.monotonic_s()
+
+    def _free_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.free()
+
+
+def namespace_of(run_id: str) -> str:
+    """The namespace of a run."""
+    return f"harness-{run_id}"
+
+
+def _usable_cluster() -> KindCluster:
+    cluster = find_cluster()
+    problem = problem_with(cluster)
+    if problem or cluster is None:
+        raise TargetUnavailableError(target="kind", reason=problem, advice=UP_ADVICE)
+    return cluster
