@@ -54,7 +54,7 @@ class ControlPlaneHosting(ABC):
         """See ``ControlPlaneHost``."""
         try:
             return next((_container_id(pod) for pod in self._pods(component) if _container_id(pod)), "")
-        except ApiError:
+        except (ApiError, LookupError):
             return ""  # it does not answer, which is what was asked
 
     def kill_component(self, component: Component) -> str:

@@ -161,7 +161,7 @@ class Ending:
 
     def _give_back_storage(self) -> None:
         record = self._record
-        if move_back(record.directory / "checkpoints", record.checkpoint_dir):
+        if move_back(Path(record.directory) / "checkpoints", record.checkpoint_dir):
             self.done.append(f"moved checkpoints back to {record.checkpoint_dir}")
         shutil.rmtree(record.directory, ignore_errors=True)
 

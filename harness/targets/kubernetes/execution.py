@@ -112,7 +112,7 @@ class ClusterExecution:
         record = RunRecord(
             run_id=launch.run_id,
             namespace=grounds.namespace,
-            directory=self.storage.directory,
+            directory=str(self.storage.directory),
             checkpoint_dir=self.storage.moved_from,
             replaced=self.queue_objects.replaced(),
         )

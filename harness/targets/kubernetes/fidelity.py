@@ -25,7 +25,7 @@ FIDELITY: tuple[Fidelity, ...] = (
     Fidelity(
         what="retries of a Job: backoffLimit, a new pod after a back-off of 10 s, doubled each time",
         here="real",
-        note="max_retries of the scenario is the backoffLimit, times the number of hosts. No timeout per attempt is applied: Jobs have none.",
+        note="max_retries is the backoffLimit, times the number of hosts. No timeout per attempt is applied: Jobs have none.",
     ),
     Fidelity(
         what="number of an attempt (CLOUD_RUN_TASK_ATTEMPT)",
@@ -35,8 +35,8 @@ FIDELITY: tuple[Fidelity, ...] = (
     Fidelity(
         what="nodes and node pools",
         here="emulated",
-        note="Nodes are containers of one machine with one kernel and one clock; a pool is scaled by starting and stopping them. A power "
-        "loss is the end of a container: what was written to storage that outlives nodes is never lost with it. Maintenance, Spot preemption "
+        note="Nodes are containers of one machine with one kernel and one clock; pools scale by starting and stopping them. A power "
+        "loss is the end of a container: what was written to storage that outlives nodes is never lost. Maintenance, Spot preemption "
         "and host errors are played with GKE's labels, taints and graces.",
         source=_DISRUPTION,
     ),

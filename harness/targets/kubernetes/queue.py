@@ -103,10 +103,12 @@ class QueueHosting(ABC):
             else:
                 limit(grounds.api, grounds.namespace, chips, grounds.launch.run_id)
 
-    def limit_in_force(self) -> int | None:
+    def is_limited_to(self, chips: int | None) -> bool:
         """See ``QueueHost``."""
-        with told_as_lookup_errors():
-            return limited_to(self.grounds.api, self.grounds.namespace)
+        try:
+            return limited_to(self.grounds.api, self.grounds.namespace) == chips
+        except (ApiError, LookupError):
+            return False  # it is asked again
 
     def limit_undo(self) -> tuple[ClusterAction, ...]:
         """See ``QueueHost``."""
@@ -145,11 +147,11 @@ class QueueHosting(ABC):
 
     def has_admitted(self, name: str) -> bool:
         """See ``QueueHost``."""
-        grounds = self.grounds
         try:
+            grounds = self.grounds
             job = grounds.api.get(JOBS, occupant_name(name), grounds.namespace)
             return job is not None and is_admitted(workload_of(grounds.api, job))
-        except ApiError:
+        except (ApiError, LookupError):
             return False  # it is asked again
 
     def vacate(self, name: str) -> None:
@@ -163,7 +165,7 @@ class QueueHosting(ABC):
         """See ``QueueHost``."""
         try:
             return is_gone(self.grounds.api, self.grounds.namespace, occupant_name(name))
-        except ApiError:
+        except (ApiError, LookupError):
             return False  # it is asked again
 
     def occupation_undo(self, name: str) -> tuple[ClusterAction, ...]:

@@ -40,7 +40,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     namespace: str
-    directory: Path
+    directory: str
     checkpoint_dir: str = ""
     replaced: tuple[Replaced, ...] = ()
 
