@@ -15,7 +15,22 @@ import pytest
 
 from harness.config import ChaosTable, JobTable, PromisesTable, ScenarioTable
 from harness.pytest_plugin import pytest_addoption
-from harness.scenario import Expectation, Fault, Injection, LogPatterns, Outside, Platform, Scenario, Trigger, Victim, Workload
+from harness.scenario import (
+    Cluster,
+    Expectation,
+    Fault,
+    Injection,
+    LogPatterns,
+    Outside,
+    Phase,
+    Platform,
+    PoolAnswer,
+    ProvisioningScript,
+    Scenario,
+    Trigger,
+    Victim,
+    Workload,
+)
 from harness.scenario.faults import PathClass
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -94,7 +109,8 @@ def _value(kind: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return f"{_words(annotation)}, required"
     default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
-    shown = "" if isinstance(default, msgspec.Struct) or default in (None, "", (), {}) else f" = `{_literal(default)}`"
+    is_told_elsewhere = any(isinstance(one, msgspec.Struct) for one in (default if isinstance(default, tuple) else (default,)))
+    shown = "" if is_told_elsewhere or default in (None, "", (), {}) else f" = `{_literal(default)}`"
     return f"{_words(annotation)}{shown}"
 
 
@@ -121,6 +137,10 @@ def _words(annotation: object) -> str:
 
 
 NAMED: Mapping[object, str] = {
+    Cluster: "cluster",
+    Phase: "phase",
+    PoolAnswer: "answer",
+    ProvisioningScript: "script",
     Expectation: "expectation",
     Injection: "injection",
     LogPatterns: "table",
@@ -173,6 +193,9 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "injection": lambda: fields_table(Injection),
     "victim": lambda: fields_table(Victim),
     "workload": lambda: fields_table(Workload),
+    "cluster": lambda: fields_table(Cluster),
+    "phase": lambda: fields_table(Phase),
+    "answer": lambda: fields_table(PoolAnswer),
     "toml-workload": lambda: fields_table(JobTable, Workload, Outside),
     "toml-logs": lambda: fields_table(LogPatterns),
     "toml-platform": lambda: fields_table(Platform),
