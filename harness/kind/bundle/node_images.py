@@ -3,6 +3,7 @@
 Two of them: what workers need is copied for every worker when it starts, so it is kept small.
 """
 
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -150,7 +151,7 @@ def load(base: str, images: Sequence[str], reference: str, scratch: Path, log: P
     run_command(keep, deadline_s=SMALL_S, log=log)
     script = (RECIPES / "load_images.sh").read_text()
     names = " ".join(image if "/" in image else f"library/{image}" for image in images)
-    inside = f"docker exec --interactive {BUILDER} sh -c '{_quoted(script)}' load {names} < '{archive}'"
+    inside = f"docker exec --interactive {BUILDER} sh -c {shlex.quote(script)} load {names} < {shlex.quote(str(archive))}"
     run_command(["sh", "-c", inside], deadline_s=LOAD_S, log=log)
     entry = 'ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]'
     run_command(["docker", "commit", "--change", entry, BUILDER, reference], deadline_s=LOAD_S, log=log)
@@ -164,8 +165,3 @@ def _kubernetes(name: str, *, base: str = "scratch") -> ProgramImage:
         inside=f"/usr/local/bin/{name}",
         base=base,
     )
-
-
-def _quoted(script: str) -> str:
-    """A script inside single quotes of a shell."""
-    return script.replace("'", "'\\''")

@@ -111,16 +111,24 @@ def has_image(reference: str) -> bool:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder that a dead builder left, its read-only folders too.
+    """Remove a folder of the bundle, its read-only folders too.
 
     Raises:
-        OSError: When something is mounted below it: what is removed there would be removed elsewhere.
+        OSError: When it is not inside the bundle, or something is mounted below it: what is removed there would be removed elsewhere.
     """
-    if not path.exists():
+    folder = path.resolve()
+    if bundle_dir().resolve() not in folder.parents:
+        raise OSError(f"{path} is not in the bundle {bundle_dir()}; nothing was removed")
+    if not folder.exists():
         return
-    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if line.split()[4].startswith(f"{path}/")]
+    mounted = [point for point in mount_points() if Path(point).is_relative_to(folder)]
     if mounted:
         raise OSError(f"{mounted[0]} is still mounted; unmount it, then build again")
-    for directory, _, _ in os.walk(path):
+    for directory, _, _ in os.walk(folder):
         Path(directory).chmod(0o755)  # Go's module folders are read-only
-    shutil.rmtree(path)
+    shutil.rmtree(folder)
+
+
+def mount_points() -> list[str]:
+    """Where something is mounted on this machine."""
+    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]

@@ -1,5 +1,6 @@
 """Root file systems from Debian's packages."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def make_root_file_system(root: Path, packages: Sequence[str], log: Path) -> Non
     command = [*bounded, "debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(root)]
     run_command(command, deadline_s=DEBOOTSTRAP_S, environment={"DEBIAN_FRONTEND": "noninteractive"}, log=log, ends_with_us=True)
     for pattern in LEFT_OUT:
-        run_command(["sh", "-c", f"rm -rf {root}/{pattern}"], deadline_s=ARCHIVE_S, log=log)
+        run_command(["sh", "-c", f"rm -rf {shlex.quote(str(root))}/{pattern}"], deadline_s=ARCHIVE_S, log=log)
 
 
 def import_image(root: Path, reference: str, changes: Sequence[str], log: Path) -> None:
@@ -46,6 +47,6 @@ def import_image(root: Path, reference: str, changes: Sequence[str], log: Path) 
     Raises:
         CommandFailedError: When Docker does not take it.
     """
-    options = " ".join(f"--change '{change}'" for change in changes)
-    script = f"set -o pipefail; tar --create --numeric-owner --directory '{root}' . | docker import {options} - {reference}"
+    options = " ".join(f"--change {shlex.quote(change)}" for change in changes)
+    script = f"set -o pipefail; tar --create --numeric-owner --directory {shlex.quote(str(root))} . | docker import {options} - {reference}"
     run_command(["bash", "-c", script], deadline_s=ARCHIVE_S, log=log)

@@ -1,0 +1,109 @@
+"""The recorded state of a cluster, and what is said when it cannot be used."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.kind import cluster as module
+from harness.kind.cluster import KindCluster, find_cluster, problem_with, write_state
+from harness.kind.commands import CommandFailedError
+from harness.kind.topology import DEFAULT_TOPOLOGY
+from harness.kind.versions import versions
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KindCluster:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("HARNESS_CLUSTER_SHARED", raising=False)
+    monkeypatch.setattr(module, "run_command", lambda *_arguments, **_options: "uid-1\n")
+    directory = module.cluster_dir(module.CLUSTER_NAME)
+    directory.mkdir(parents=True)
+    for name in ("kubeconfig", "kubectl", "environment"):
+        (directory / name).touch()
+    return KindCluster(
+        name=module.CLUSTER_NAME,
+        kubeconfig=directory / "kubeconfig",
+        kubectl=directory / "kubectl",
+        uid="uid-1",
+        topology=DEFAULT_TOPOLOGY,
+        versions=versions(),
+        shared_dir=tmp_path / "shared",
+        checkout_dir=module.checkout_dir(),
+        environment_dir=directory / "environment",
+        job_image="job:1",
+        made_from="bundle",
+    )
+
+
+def test_what_is_written_is_found(cluster: KindCluster) -> None:
+    write_state(cluster)
+
+    assert find_cluster() == cluster
+
+
+def test_a_cluster_that_answers_has_no_problem(cluster: KindCluster) -> None:
+    assert problem_with(cluster) == ""
+
+
+def test_no_cluster_is_told_from_half_a_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+
+    assert problem_with(find_cluster()) == "no cluster is up; run `harness up kind`"
+    module.cluster_dir(module.CLUSTER_NAME).mkdir(parents=True)
+    assert "half up or half down" in problem_with(find_cluster())
+
+
+def test_a_torn_state_file_is_half_a_cluster(cluster: KindCluster) -> None:
+    module.state_path().write_text("{")
+
+    assert find_cluster() is None
+    assert "half up" in problem_with(find_cluster())
+
+
+def test_another_version_is_named(cluster: KindCluster) -> None:
+    older = msgspec.structs.replace(cluster, versions={**versions(), "kueue": "v0.1.0"})
+
+    assert f"kueue v0.1.0 instead of {versions()['kueue']}; run `harness down kind`" in problem_with(older)
+
+
+def test_a_moved_checkout_is_named(cluster: KindCluster) -> None:
+    assert "has /elsewhere mounted" in problem_with(msgspec.structs.replace(cluster, checkout_dir=Path("/elsewhere")))
+
+
+def test_other_storage_is_named(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CLUSTER_SHARED", "/other/storage")
+
+    assert "/other/storage is asked for" in problem_with(cluster)
+
+
+@pytest.mark.parametrize("name", ["kubeconfig", "kubectl", "environment"])
+def test_what_was_removed_from_under_it_is_named(cluster: KindCluster, name: str) -> None:
+    (module.cluster_dir(cluster.name) / name).unlink()
+
+    assert f"{name} is gone" in problem_with(cluster)
+
+
+def test_silence_is_a_problem_with_the_words_of_the_command(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(command: Sequence[str], **_options: object) -> str:
+        raise CommandFailedError(command=["kubectl"], outcome="ended with 1", output="connection refused")
+
+    monkeypatch.setattr(module, "run_command", refuse)
+
+    assert "does not answer: `kubectl` ended with 1: connection refused; run `harness up kind`" in problem_with(cluster)
+
+
+def test_another_cluster_at_the_same_address_is_not_ours(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "run_command", lambda *_arguments, **_options: "uid-2")
+
+    assert "another cluster answers in place of chaos-harness (its uid is uid-2, not uid-1)" in problem_with(cluster)
+
+
+def test_kubectl_names_its_own_kubeconfig_and_context(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Sequence[str]] = []
+    monkeypatch.setattr(module, "run_command", lambda command, **_options: seen.append(command) or "")
+
+    module.kubectl(cluster, "get", "nodes", deadline_s=1)
+
+    assert seen == [[str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "--context", "kind-chaos-harness", "get", "nodes"]]

@@ -1,0 +1,50 @@
+"""The scripts that make, interrupt and heal the network of a node."""
+
+import json
+
+from harness.kind.node_network import NodeAddress, heal_script, network_configuration, network_script, partition_script
+
+OTHERS = [
+    NodeAddress(name="a", pod_range="10.244.1.0/24", address="172.18.0.3"),
+    NodeAddress(name="b", pod_range="10.244.2.0/24", address="172.18.0.4"),
+]
+
+
+def test_pods_get_addresses_of_the_nodes_own_range() -> None:
+    configuration = json.loads(network_configuration("10.244.3.0/24"))
+
+    assert configuration["plugins"][0]["ipam"]["ranges"] == [[{"subnet": "10.244.3.0/24"}]]
+
+
+def test_there_is_one_route_to_every_other_node() -> None:
+    lines = network_script(OTHERS).splitlines()
+
+    assert "ip route replace 10.244.1.0/24 via 172.18.0.3 proto 117" in lines
+    assert "ip route replace 10.244.2.0/24 via 172.18.0.4 proto 117" in lines
+
+
+def test_stale_routes_of_ours_go_and_no_others() -> None:
+    script = network_script(OTHERS)
+
+    assert 'case " 10.244.1.0/24 10.244.2.0/24 " in' in script
+    assert 'ip route del "$range" proto 117' in script
+
+
+def test_the_configuration_appears_whole() -> None:
+    lines = network_script([]).splitlines()
+
+    assert lines.index("cat > /etc/cni/net.d/.new") < lines.index("mv /etc/cni/net.d/.new /etc/cni/net.d/10-chaos-harness.conflist")
+
+
+def test_a_partition_drops_what_enters_leaves_and_crosses() -> None:
+    script = partition_script()
+
+    assert all(f"-I {hook} eth0 -j chaos-partition" in script for hook in ("INPUT -i", "OUTPUT -o", "FORWARD -i", "FORWARD -o"))
+    assert "-A chaos-partition -j DROP" in script
+
+
+def test_healing_removes_every_hook_that_a_partition_made() -> None:
+    made = [line.rpartition("-I ")[2] for line in partition_script().splitlines() if "-I " in line]
+
+    assert made
+    assert all(f"iptables -w -D {hook} 2>/dev/null" in heal_script() for hook in made)

@@ -1,0 +1,159 @@
+"""Nodes as containers: which pool they are of, and which commands an operation gives."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.clock import ManualClock
+from harness.errors import UnknownNameError
+from harness.kind import cluster as cluster_module
+from harness.kind import node_network, nodes
+from harness.kind.cluster import KindCluster
+from harness.kind.commands import CommandFailedError
+from harness.kind.nodes import NodeContainers, NodeState, pools_by_node
+from harness.kind.topology import DEFAULT_TOPOLOGY
+
+CLUSTER = KindCluster(
+    name="c",
+    kubeconfig=Path("/k"),
+    kubectl=Path("/kubectl"),
+    uid="u",
+    topology=DEFAULT_TOPOLOGY,
+    versions={},
+    shared_dir=Path("/s"),
+    checkout_dir=Path("/w"),
+    environment_dir=Path("/e"),
+    job_image="j",
+    made_from="bundle",
+)
+
+
+class FakeCluster:
+    """Containers and node objects in memory, behind the command lines that work on them."""
+
+    def __init__(self, *, ready: bool = True) -> None:
+        self.states = {"c-control-plane": "running", **dict.fromkeys(pools_by_node(CLUSTER), "running")}
+        self.registered = set(self.states)
+        self.ready = ready
+        self.given: list[str] = []
+
+    def __call__(self, command: Sequence[str], **_options: object) -> str:
+        words = list(command[5 if command[0] == "/kubectl" else 0 :])
+        self.given.append(" ".join(words))
+        match words:
+            case ["docker", "ps", *_]:
+                self.given.pop()
+                return "".join(f"{name} {state}\n" for name, state in self.states.items())
+            case ["docker", "start" | "unpause", name]:
+                self.states[name] = "running"
+                self.registered.add(name)
+            case ["docker", "stop" | "kill", *_, name]:
+                self.states[name] = "exited"
+            case ["docker", "pause", name]:
+                self.states[name] = "paused"
+            case ["docker", "inspect", *rest]:
+                return "".join(f"/{name} 172.18.0.9\n" for name in rest if name in self.states)
+            case ["delete", "node", name, *_]:
+                self.registered.discard(name)
+            case ["get", "nodes", *_]:
+                return "".join(f"{name} 10.244.0.0/24\n" for name in sorted(self.registered))
+            case ["get", "node", name, *rest] if "Ready" in rest[-1]:
+                return "True" if self.ready and name in self.registered else ""
+            case ["get", "node", name, *_]:
+                return "10.244.0.0/24" if name in self.registered else ""
+        return ""
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    return install(monkeypatch, FakeCluster())
+
+
+def install(monkeypatch: pytest.MonkeyPatch, fake: FakeCluster) -> FakeCluster:
+    for module in (cluster_module, nodes, node_network):
+        monkeypatch.setattr(module, "run_command", fake)
+    return fake
+
+
+def test_kind_names_workers_in_the_order_of_the_pools() -> None:
+    assert pools_by_node(CLUSTER) == {
+        "c-worker": "default-pool",
+        "c-worker2": "on-demand-pool",
+        "c-worker3": "on-demand-pool",
+        "c-worker4": "dws-pool",
+        "c-worker5": "dws-pool",
+    }
+
+
+def test_a_pool_lists_its_own_nodes(fake: FakeCluster) -> None:
+    fake.states["c-worker5"] = "exited"
+
+    listed = NodeContainers(CLUSTER, ManualClock()).list("dws-pool")
+
+    assert [(node.name, node.state) for node in listed] == [("c-worker4", NodeState.RUNNING), ("c-worker5", NodeState.EXITED)]
+
+
+@pytest.mark.parametrize("name", ["worker", "someone-elses-container"])
+def test_no_container_of_another_cluster_is_touched(fake: FakeCluster, name: str) -> None:
+    containers = NodeContainers(CLUSTER, ManualClock())
+
+    for operation in (containers.kill, containers.stop, containers.start, containers.pause, containers.unpause, containers.partition):
+        with pytest.raises(UnknownNameError, match="no node is named"):
+            operation(name)
+    assert fake.given == []
+
+
+def test_an_unknown_pool_is_refused(fake: FakeCluster) -> None:
+    with pytest.raises(UnknownNameError, match="no node pool is named 'dws'; did you mean dws-pool"):
+        NodeContainers(CLUSTER, ManualClock()).scale("dws", 0)
+
+
+def test_scaling_to_nothing_stops_and_forgets_every_node_of_the_pool_only(fake: FakeCluster) -> None:
+    NodeContainers(CLUSTER, ManualClock()).scale("dws-pool", 0)
+
+    assert [name for name, state in fake.states.items() if state == "exited"] == ["c-worker4", "c-worker5"]
+    assert fake.registered == {"c-control-plane", "c-worker", "c-worker2", "c-worker3"}
+
+
+def test_scaling_up_starts_repairs_and_offers_tpus_again(fake: FakeCluster) -> None:
+    containers = NodeContainers(CLUSTER, ManualClock())
+    containers.scale("dws-pool", 0)
+    fake.given.clear()
+
+    containers.scale("dws-pool", 1)
+
+    assert fake.states["c-worker4"] == "running"
+    assert fake.states["c-worker5"] == "exited"
+    assert any(line.startswith("patch node c-worker4 --subresource status") and '"google.com/tpu": "8"' in line for line in fake.given)
+    assert any(line.startswith("docker exec --interactive c-worker4 sh -ec mkdir -p /etc/cni") for line in fake.given)
+
+
+def test_scaling_to_what_runs_already_does_nothing(fake: FakeCluster) -> None:
+    NodeContainers(CLUSTER, ManualClock()).scale("dws-pool", 2)
+
+    assert fake.given == []
+
+
+@pytest.mark.parametrize(("operation", "state"), [("kill", "exited"), ("stop", "exited"), ("pause", "paused"), ("unpause", "running")])
+def test_what_is_so_already_stays_so(fake: FakeCluster, operation: str, state: str) -> None:
+    fake.states["c-worker"] = state
+
+    getattr(NodeContainers(CLUSTER, ManualClock()), operation)("c-worker")
+
+    assert fake.given == []
+
+
+def test_a_stop_without_grace_is_a_kill(fake: FakeCluster) -> None:
+    NodeContainers(CLUSTER, ManualClock()).stop("c-worker", graceful=False)
+
+    assert fake.given == ["docker kill c-worker"]
+
+
+def test_a_node_that_does_not_become_ready_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, FakeCluster(ready=False))
+    clock = ManualClock()
+
+    with pytest.raises(CommandFailedError, match="not Ready within 30 s"):
+        NodeContainers(CLUSTER, clock).repair(["c-worker"], deadline_s=30)
+    assert 30 < clock.monotonic_s() < 35
