@@ -154,7 +154,7 @@ class ClusterEventSeen(Event, frozen=True, kw_only=True, tag="cluster-event"):
 
 
 class PoolScaled(Event, frozen=True, kw_only=True, tag="pool-scaled"):
-    """The emulated autoscaler changed a node pool, or could not: ``error`` holds Google's code."""
+    """The emulated autoscaler changed a node pool to ``nodes``, or could not: ``error`` holds Google's code."""
 
     pool: str
     nodes: int

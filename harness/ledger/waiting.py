@@ -107,9 +107,9 @@ def _ends_s(pods: Sequence[PodSeen]) -> Iterator[float]:
 
 
 def _breaks_s(lineage: Lineage, pods: Sequence[PodSeen]) -> Iterator[float]:
-    """When a node that the task was on was seen not to be ready."""
+    """When a node that the task was on was seen not to be ready; that its object is gone tells nobody yet that the pods are."""
     mine = {pod.node for pod in pods if pod.node}
-    return (node.t_s for node in lineage.of_type(NodeSeen) if node.name in mine and node.state != "True")
+    return (node.t_s for node in lineage.of_type(NodeSeen) if node.name in mine and node.state in ("False", "Unknown"))
 
 
 def _over_s(lineage: Lineage, task: int) -> float:

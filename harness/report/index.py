@@ -1,4 +1,4 @@
-"""All runs on one page: the newest of each scenario first, older ones below, and those that cannot be shown with the reason."""
+"""All runs on one page: the newest of each scenario on each target first, older ones below, and why others cannot be shown."""
 
 import os.path
 from collections.abc import Iterable
@@ -42,6 +42,11 @@ class Overview:
     newest: list[Row] = field(default_factory=list)
     older: list[Row] = field(default_factory=list)
     unfinished: list[Unfinished] = field(default_factory=list)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Where the newest runs were."""
+        return tuple(sorted({row.summary.target for row in self.newest if row.summary.target}))
 
     def count(self, outcome: str) -> int:
         """How many of the newest runs had an outcome."""
@@ -98,13 +103,15 @@ def _summary(directory: RunDirectory) -> Summary:
 
 
 def _split(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """The newest run of each scenario, the worst first, and the others, the newest first."""
+    """The newest run of each scenario on each target, the worst first, and the others, the newest first."""
     by_age = sorted(rows, key=lambda row: (row.summary.opened_at, row.name), reverse=True)
-    newest: dict[str, Row] = {}
+    newest: dict[tuple[str, str], Row] = {}
     older: list[Row] = []
     for row in by_age:
-        if row.summary.scenario in newest:
+        kind = (row.summary.scenario, row.summary.target)
+        if kind in newest:
             older.append(row)
         else:
-            newest[row.summary.scenario] = row
-    return sorted(newest.values(), key=lambda row: (_ORDER.get(row.summary.outcome, 0), row.summary.scenario)), older
+            newest[kind] = row
+    worst_first = sorted(newest.values(), key=lambda row: (_ORDER.get(row.summary.outcome, 0), row.summary.scenario, row.summary.target))
+    return worst_first, older

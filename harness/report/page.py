@@ -45,6 +45,7 @@ def page_of(record: Record) -> bytes:
             "accounts": accounts_of(record),
             "advising": advising_of(record),
             "argv": shlex.join(record.opened.argv) if record.opened is not None else "",
+            "cluster": record.cluster,
             "budgets": budgets_of(notices),
             "evidence_max": EVIDENCE_MAX,
             "excerpts": excerpts_of(record),

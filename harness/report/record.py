@@ -12,6 +12,7 @@ from harness.errors import HarnessError, HistoryCorruptError
 from harness.history import AnyEvent, Event, GoldenKnown, History, RunClosed, RunOpened, read_history
 from harness.ledger import Ledger, keep
 from harness.lineage import Lineage, trace
+from harness.report.cluster import ClusterView, cluster_of
 from harness.report.strikes import Strike, strikes_of
 from harness.scenario import Scenario, decode, read_scenario
 from harness.store import RunDirectory
@@ -57,6 +58,11 @@ class Record:
     def ledgers(self) -> tuple[Ledger, ...]:
         """The ledger of each task that has one."""
         return tuple(ledger for task in self.lineage.tasks if (ledger := keep(self.lineage, task)) is not None)
+
+    @cached_property
+    def cluster(self) -> ClusterView | None:
+        """What was seen of a cluster; None where none was."""
+        return cluster_of(self.lineage, self.end_s)
 
     @cached_property
     def strikes(self) -> tuple[Strike, ...]:

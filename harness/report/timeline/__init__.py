@@ -10,6 +10,7 @@ from harness.report.strikes import Strike
 from harness.report.timeline.moments import Moment, moments_of
 from harness.report.timeline.picture import STRIKES_MAX, Picture, Scene, paint
 from harness.report.timeline.progress import progress_of
+from harness.report.timeline.queues import QUEUES_MAX
 from harness.report.timeline.scale import Scale
 from harness.report.timeline.shapes import LEFT_PX, RIGHT_PX, WIDTH_PX
 from harness.report.timeline.tracks import tracks_of
@@ -50,7 +51,7 @@ class Timeline:
 
 def timeline_of(record: Record) -> Timeline:
     """Draw a run."""
-    moments, left_out = moments_of(record.lineage)
+    moments, left_out = moments_of(record.lineage, record.cluster)
     tracks, hidden = tracks_of(record)
     steps = record.scenario.workload.steps if record.scenario is not None else 0
     tasks = _tasks_to_draw(record)
@@ -61,10 +62,11 @@ def timeline_of(record: Record) -> Timeline:
         hangs=[event for event in record.events if isinstance(event, HangCalled)],
         progress=[progress_of(record.lineage, task, steps=steps) for task in tasks],
         end_s=record.end_s,
+        cluster=record.cluster,
     )
     begin_s = min((event.t_s for event in record.events), default=0.0)
     whole = None
-    if tracks or record.strikes:
+    if tracks or record.strikes or record.cluster is not None:
         scale = Scale(begin_s=min(begin_s, 0.0), end_s=record.end_s, left=LEFT_PX, width=WIDTH_PX - LEFT_PX - RIGHT_PX)
         whole = paint(scene, scale, identity="whole", title=f"Time-line of {record.name}", description=_description(record, scene))
     return Timeline(
@@ -145,15 +147,22 @@ def _description(record: Record, scene: Scene) -> str:
     durable = ", ".join(f"step {progress.durable[-1][1]} of task {progress.task}" for progress in scene.progress if progress.durable)
     return (
         f"{duration(scene.end_s)}, {count(len(attempts), 'attempt')}, {count(steps, 'step')} of first ranks of which {lost} were lost, "
-        f"{count(len(scene.strikes), 'fault')} requested and {observed} observed; "
+        f"{count(len(scene.strikes), 'fault')} requested and {observed} observed; {_admitted(record)}"
         f"durable at the end: {durable or 'nothing that was seen'}. "
         "The table of moments below says the same in words."
     )
 
 
+def _admitted(record: Record) -> str:
+    flavors = [row.admission.flavor for row in record.cluster.admissions if row.admission is not None] if record.cluster else []
+    return f"admitted to {', then '.join(flavors)}; " if flavors else ""
+
+
 def _notes(scene: Scene, hidden: int, tasks_hidden: int) -> Iterator[str]:
     if any(len(track.steps()) > TICKED_STEPS_MAX for track in scene.tracks):
         yield "There are more steps than places for them: where ticks would run together an area stands for them."
+    if scene.cluster is not None and len(scene.cluster.queues) > QUEUES_MAX:
+        yield f"The queues of {count(len(scene.cluster.queues) - QUEUES_MAX, 'task')} more are not drawn; the table of admissions has them."
     if hidden:
         yield f"{count(hidden, 'lane')} more are not drawn; those that a fault, a signal or a hang hit come first."
     if tasks_hidden > 0:

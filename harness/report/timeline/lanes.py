@@ -68,7 +68,7 @@ def _gap(lane: Lane, previous_end_s: float) -> Iterator[Shape]:
     if end - begin < GAP_PX_MIN:
         return
     y = lane.body_y + lane.body_height / 2
-    told = f"requeue {duration(lane.track.begin_s - previous_end_s)}"
+    told = f"between attempts {duration(lane.track.begin_s - previous_end_s)}"
     yield Path(kind="requeue", d=f"M{begin:.1f} {y:.1f}H{end:.1f}", title=told)
     if text_width(told) + 8 < end - begin:
         yield Label(kind="quiet", x=(begin + end) / 2, y=y - 4, text=told, anchor="middle")

@@ -30,8 +30,9 @@ from harness.history import (
     TaskFinished,
 )
 from harness.lineage import Lineage
+from harness.report.cluster import ClusterView
 from harness.report.timeline.lanes import exit_words
-from harness.report.wording import duration
+from harness.report.wording import count, duration
 
 MOMENTS_MAX = 160
 """Rows of the table; of a longer story the beginning and the end are told."""
@@ -52,11 +53,12 @@ class Moment:
     what: str
 
 
-def moments_of(lineage: Lineage) -> tuple[tuple[Moment, ...], int]:
+def moments_of(lineage: Lineage, cluster: ClusterView | None = None) -> tuple[tuple[Moment, ...], int]:
     """The rows in order of time, and how many are left out of their middle."""
     last_saves = set(_last_saves(lineage))
     notable = [event for event in lineage.events if not isinstance(event, EVERYDAY) or id(event) in last_saves]
-    found = sorted((moment for event in notable if (moment := _moment(event)) is not None), key=lambda moment: moment.t_s)
+    told = [moment for event in notable if (moment := _moment(event)) is not None]
+    found = sorted([*told, *(_of_cluster(cluster) if cluster is not None else ())], key=lambda moment: moment.t_s)
     left_out = len(found) - MOMENTS_MAX
     if left_out <= 0:
         return tuple(found), 0
@@ -78,6 +80,30 @@ def _moment(event: Event) -> Moment | None:
         if told:
             return Moment(event.t_s, kind, where(event), told)
     return None
+
+
+def _of_cluster(view: ClusterView) -> Iterator[Moment]:
+    """What queues, requests, nodes and pods went through: each change once, however often the object was seen."""
+    for queue in view.queues:
+        for stay in queue.stays:
+            said = f": {stay.notes[0][1]}" if stay.notes else ""
+            flavor = f" ({stay.flavor})" if stay.flavor else ""
+            yield Moment(stay.begin_s, "platform", f"task {queue.task} queue", f"{stay.state}{flavor}{said}")
+        for pod in queue.pods:
+            for spell in pod.spells:
+                yield Moment(spell.begin_s, "platform", f"task {queue.task} {pod.role}", f"pod {pod.name} {spell.state} on {pod.place}")
+    for row in view.requests:
+        told = "gone" if row.condition is None else f"{row.condition.type}={row.condition.status} {row.condition.reason}"
+        yield Moment(row.t_s, "platform", f"task {row.task} request", f"{row.name}: {told}")
+    for pool in view.pools:
+        for node in pool.nodes:
+            yield from (Moment(spell.begin_s, "platform", pool.name, f"node {node.name} {spell.state}") for spell in node.spells)
+            gone_s = [spell.end_s for spell in node.spells if spell.end_s not in {other.begin_s for other in node.spells}]
+            yield from (Moment(t_s, "platform", pool.name, f"node {node.name} gone") for t_s in gone_s if t_s is not None)
+    for scaled in view.scalings:
+        yield Moment(scaled.t_s, "platform", scaled.pool, f"{scaled.error or count(scaled.nodes, 'node')}: {scaled.why}")
+    for left in view.left:
+        yield Moment(left.t_s, "platform", "cluster", f"left behind: {left.what} {left.name}")
 
 
 def _of_fault(event: Event) -> str:

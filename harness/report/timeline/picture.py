@@ -1,15 +1,20 @@
-"""The picture of a run: faults on top, a lane for each life of each rank, how far each task came below, on one axis of time."""
+"""The picture of a run, on one axis of time.
+
+Faults on top, queues and node pools where there is a cluster, a lane for each life of each rank, and how far each task came below.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.history import HangCalled
+from harness.report.cluster import ClusterView
 from harness.report.notices import Notice
 from harness.report.strikes import Strike
 from harness.report.timeline import lanes
 from harness.report.timeline.faults import draw_faults, draw_guides
 from harness.report.timeline.lane import Lane
 from harness.report.timeline.progress import Progress
+from harness.report.timeline.queues import draw_cluster
 from harness.report.timeline.scale import Scale, Tick
 from harness.report.timeline.shapes import WIDTH_PX, Label, Shape, bar, text_width
 from harness.report.timeline.stairs import STAIR_PX, draw_stair
@@ -30,6 +35,7 @@ class Scene:
 
     Attributes:
         tracks, strikes, notices, hangs, progress: The things to be drawn.
+        cluster: What was seen of a cluster, drawn above the lanes; None for nothing.
         end_s: The last moment that was recorded.
         label_rows_max: Rows of labels that a lane may have above it.
         names_everything: Whether saves and markers get labels.
@@ -43,6 +49,7 @@ class Scene:
     end_s: float
     label_rows_max: int = 2
     names_everything: bool = False
+    cluster: ClusterView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +95,14 @@ def paint(scene: Scene, scale: Scale, *, identity: str, title: str, description:
     shapes: list[Shape] = []
     strikes = [strike for strike in scene.strikes if scale.holds(strike.requested_s, strike.last_s)][:STRIKES_MAX]
     fault_shapes, lanes_y = draw_faults(strikes, scale)
+    cluster_shapes: list[Shape] = []
+    if scene.cluster is not None:
+        cluster_shapes, lanes_y = draw_cluster(scene.cluster, scale, lanes_y, scene.end_s)
     placed = list(_place(scene, scale, lanes_y))
     stairs_y = placed[-1].y + placed[-1].height + LANE_GAP_PX if placed else lanes_y
     axis_y = stairs_y + (STAIR_PX + LANE_GAP_PX) * len(scene.progress)
     shapes += draw_guides(strikes, scale, axis_y)
-    shapes += fault_shapes
+    shapes += [*fault_shapes, *cluster_shapes]
     for lane in placed:
         shapes += _names(lane)
         shapes += lanes.draw(lane, notice=_notice_of(lane.track, scene.notices), previous_end_s=_previous_end_s(lane.track, scene.tracks))

@@ -5,7 +5,7 @@ from typing import get_args
 import msgspec
 from hypothesis import strategies as st
 
-from harness.history import AnyEvent, AttemptExited, CheckpointSeen, CheckpointsSeen, Event
+from harness.history import AnyEvent, AttemptExited, CheckpointSeen, CheckpointsSeen, ConditionState, Event, NodeSeen
 from tests.unit.strategies import instances
 
 KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
@@ -23,7 +23,22 @@ _TAME: dict[str, st.SearchStrategy[object]] = {
     "signal": st.sampled_from(["SIGTERM", "SIGKILL", "SIGSTOP", "SIGCONT"]),
     "grace_s": st.floats(0, 10),
     "quiet_s": st.floats(0, 10),
+    "uid": st.sampled_from(["a", "b"]),
+    "pool": st.sampled_from(["", "on-demand-pool", "dws-pool"]),
+    "node": st.sampled_from(["", "node-1", "node-2"]),
+    "flavors": st.dictionaries(st.sampled_from(["main", "head"]), st.sampled_from(["on-demand", "dws"]), max_size=2),
+    "conditions": st.lists(
+        instances(
+            ConditionState,
+            {
+                "type": st.sampled_from(["QuotaReserved", "Admitted", "Evicted", "Requeued", "Finished", "Provisioned"]),
+                "status": st.sampled_from(["True", "False"]),
+            },
+        ),
+        max_size=4,
+    ).map(tuple),
 }
+"""Few names and moments, so that events speak of the same things."""
 
 
 def _tame(kind: type[Event]) -> st.SearchStrategy[Event]:
@@ -31,6 +46,8 @@ def _tame(kind: type[Event]) -> st.SearchStrategy[Event]:
     fields = {name: values for name, values in _TAME.items() if name in names}
     if kind is AttemptExited:
         fields["signal"] = st.sampled_from([None, 9, 15, 1000])
+    if kind is NodeSeen:
+        fields["name"] = st.sampled_from(["node-1", "node-2"])
     if kind is CheckpointsSeen:
         fields["checkpoints"] = st.lists(instances(CheckpointSeen, {"step": st.integers(-1, 9)}), max_size=3).map(tuple)
     return instances(kind, fields)

@@ -165,3 +165,18 @@ def test_an_index_is_written_whole_over_an_older_one(store):
 
     assert "2 scenarios" in words(write_index(store).read_bytes())
     assert [path.name for path in store.root.iterdir() if path.is_file()] == ["index.html"]
+
+
+def test_runs_of_one_scenario_on_two_targets_are_two_rows(store):
+    for target, directory in (("local", "one"), ("kind", "two"), ("kind", "three")):
+        kept = run(store, at=f"2026-01-01T00:00:0{len(directory)}", directory=directory)
+        path = kept.history_path
+        path.write_bytes(path.read_bytes().replace(b'"target":"local"', f'"target":"{target}"'.encode()))
+
+    overview = overview_of(store)
+    assert [(row.summary.target, row.name) for row in overview.newest] == [
+        ("kind", "a-job-is-judged/three"),
+        ("local", "a-job-is-judged/one"),
+    ]
+    assert overview.targets == ("kind", "local")
+    assert "on kind, local" in words(write_index(store).read_bytes())

@@ -136,7 +136,7 @@ def test_a_gap_between_attempts_is_named():
 
     (gap,) = paths(found, "requeue")
     assert gap.title in texts(found)
-    assert gap.title.startswith("requeue 5.")
+    assert gap.title.startswith("between attempts 5.")
 
 
 def test_an_attempt_held_for_dead_is_seen_to_run_on():
