@@ -201,8 +201,8 @@ class QueueHost(Protocol):
         """
         ...
 
-    def limit_in_force(self) -> int | None:
-        """The chips to which the quota controller limits the namespace; None while it does not."""
+    def is_limited_to(self, chips: int | None) -> bool:
+        """Whether the quota controller limits the namespace to so many chips, or, with None, not at all."""
         ...
 
     def limit_undo(self) -> tuple[ClusterAction, ...]:

@@ -133,7 +133,7 @@ class ActiveCordon(_NodeFault):
 
 
 class ActiveBreakage(_Mended):
-    """Seen when the API server no longer holds the nodes for ready: after the grace that it gives a silent kubelet, 40 s by default."""
+    """Seen when the API server no longer holds the nodes for ready: after the grace that it gives a silent kubelet, 50 s by default."""
 
     def __init__(self, scene: Scene, fault: BreakNode) -> None:
         super().__init__(scene, fault.duration_s)

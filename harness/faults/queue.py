@@ -168,7 +168,7 @@ class ActiveLimit(_QueueFault):
 
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
-        is_in_force = self._pace.is_due() and self._target.limit_in_force() == self._fault.chips
+        is_in_force = self._pace.is_due() and self._target.is_limited_to(self._fault.chips)
         return f"the quota controller limits the namespace to {self._fault.chips} chips" if is_in_force else ""
 
     def heal(self) -> str:
@@ -177,7 +177,7 @@ class ActiveLimit(_QueueFault):
             if not self._is_lifted:
                 self._target.limit_namespace(None)
                 self._is_lifted = True
-            return "the namespace has no limit" if self._target.limit_in_force() is None else ""
+            return "the namespace has no limit" if self._target.is_limited_to(None) else ""
 
     def _actions(self) -> tuple[ClusterAction, ...]:
         return self._target.limit_undo()

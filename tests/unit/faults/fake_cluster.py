@@ -112,8 +112,8 @@ class FakeCluster:
     def limit_namespace(self, chips: int | None) -> None:
         self._do("limit_namespace", chips)
 
-    def limit_in_force(self) -> int | None:
-        return self.limit
+    def is_limited_to(self, chips: int | None) -> bool:
+        return self.limit == chips
 
     def limit_undo(self) -> tuple[ClusterAction, ...]:
         return (DeleteObject(api_version="v1", resource="resourcequotas", namespace="run", name="limit"),)

@@ -80,23 +80,28 @@ def test_kueue_counts_with_a_quota_when_it_has_observed_it(host) -> None:
     assert host.quota_in_force("on-demand") is None
 
 
-def test_a_server_that_does_not_answer_is_asked_again(host) -> None:
-    host.api.failures["get", "clusterqueues"] = ApiError(attempted="get", what="q", status=0, reason="refused")
+def test_a_server_that_does_not_answer_proves_nothing(host) -> None:
+    for plural in ("clusterqueues", "resourcequotas", "jobs"):
+        host.api.failures["get", plural] = ApiError(attempted="get", what=plural, status=0, reason="refused")
 
     assert host.quota_in_force("on-demand") is None
+    assert not host.is_limited_to(None)
+    assert not host.is_vacated("x")
+    assert not host.has_admitted("x")
 
 
 def test_a_limit_is_in_force_when_the_controller_says_so(host) -> None:
     host.limit_namespace(4)
-    assert host.limit_in_force() is None
+    assert not host.is_limited_to(4)
     quota = host.get(RESOURCE_QUOTAS, LIMIT_NAME, NAMESPACE)
     assert quota["spec"] == {"hard": {REQUESTED: "4"}}
     assert quota["metadata"]["labels"] == {"chaos-harness/run-id": "run-1"}
     host.put(RESOURCE_QUOTAS, {**quota, "status": {"hard": {REQUESTED: "4"}}})
-    assert host.limit_in_force() == 4
+    assert host.is_limited_to(4)
+    assert not host.is_limited_to(None)
     host.limit_namespace(None)
 
-    assert host.limit_in_force() is None
+    assert host.is_limited_to(None)
     assert host.limit_undo() == (DeleteObject(api_version="v1", resource="resourcequotas", namespace=NAMESPACE, name=LIMIT_NAME),)
 
 
