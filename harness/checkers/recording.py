@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from harness.checkers.evidence import Evidence, unknown, valid
-from harness.history import SCHEMA_VERSION, Booted, FaultHealed, Marked, SaveBegun, SaveEnded, Started
+from harness.history import SCHEMA_VERSION, Booted, FaultHealed, Marked, SaveBegun, SaveEnded, Started, WorkloadSeen
 from harness.lineage import Attempt
 from harness.verdict import Finding
 
 CHECKER = "recording"
 
 OUTSIDE_CAUSES = ("fault", "timeout", "cancel", "grace", "stop", "platform")
-"""Signals by anyone but the job: an attempt that got one may have died before its first word."""
+"""Signals and ends by anyone but the job: an attempt that got one may have died before its first word."""
 
 
 def check(evidence: Evidence) -> Finding:
@@ -42,7 +42,7 @@ def _gaps_of_the_file(evidence: Evidence) -> Iterator[str]:
 
 
 def _gaps_of_the_job(evidence: Evidence) -> Iterator[str]:
-    if not evidence.lineage.attempts:
+    if not evidence.lineage.attempts and not evidence.of_type(WorkloadSeen):  # in a queue it may wait to the end without one
         yield "no attempt was ever seen"
     if not evidence.scenario.workload.speaks_protocol:
         return
@@ -59,7 +59,8 @@ def _gaps_of_the_job(evidence: Evidence) -> Iterator[str]:
 def _was_hit(attempt: Attempt, evidence: Evidence) -> bool:
     place = (attempt.task, attempt.number)
     faults = any((fault.task, fault.attempt) == place for fault in evidence.requested())
-    return faults or any(signal.cause in OUTSIDE_CAUSES for signal in attempt.signals)
+    is_ended = attempt.exit is not None and attempt.exit.cause in OUTSIDE_CAUSES
+    return faults or is_ended or any(signal.cause in OUTSIDE_CAUSES for signal in attempt.signals)
 
 
 def _gaps_of_storage(evidence: Evidence) -> Iterator[str]:

@@ -8,6 +8,7 @@ from harness.history import FaultObserved, FaultRequested, ObservationLost, RunO
 from harness.scenario import LogPatterns, Outside
 from harness.verdict import Outcome
 from tests.unit.checkers.builders import JOB, SILENT, Run, resumed, uninterrupted
+from tests.unit.checkers.cluster_builders import ClusterRun
 
 
 def reason_of(run: Run, **fields: object) -> str:
@@ -100,3 +101,16 @@ def test_a_fault_that_was_never_healed_is_a_gap():
     run = Run().attempt(0).begin().steps(1, 3).here(FaultRequested, injection="1-slow", fault="slow-writes")
     run.here(FaultObserved, injection="1-slow", evidence="3 hits").steps(4, 20).complete()
     assert "1-slow of attempt 0" in reason_of(run)
+
+
+def test_a_job_that_waits_in_its_queue_to_the_end_owes_no_attempt():
+    assert check(ClusterRun().submit().queued().close("deadline").evidence()).outcome is Outcome.VALID
+    assert "no attempt was ever seen" in reason_of(ClusterRun().submit().close("deadline"))
+
+
+def test_an_attempt_that_the_platform_ended_before_its_first_word_is_no_gap():
+    run = ClusterRun().submit().admit()
+    run.attempt(0).exit(137, cause="platform").attempt(1).begin().steps(1, 20).complete()
+    assert check(run.evidence()).outcome is Outcome.VALID
+    own = Run().attempt(0).exit(137).attempt(1).begin().steps(1, 20).complete()
+    assert "neither boot nor start" in reason_of(own)

@@ -3,6 +3,7 @@
 from harness.capabilities import Fidelity
 from harness.report.realism import fidelity_of, profiles_of
 from harness.scenario import Injection
+from harness.scenario.cluster_faults import InterruptNode, LoseNode
 from harness.scenario.faults import CancelExecution, ExpireTimeout, Maintenance
 from harness.scenario.triggers import AtStep
 from tests.unit.checkers.builders import Run, resumed
@@ -36,3 +37,10 @@ def test_a_timeout_that_nobody_injected_counts_too():
     run = Run().attempt(0).begin().signal("SIGTERM", cause="timeout").exit(143, cause="timeout")
 
     assert [profile.name for profile in profiles_of(record_of(run))] == ["cloudrun-job-timeout"]
+
+
+def test_what_takes_a_node_away_goes_by_its_profile():
+    faults = (InterruptNode(profile="gke-spot"), LoseNode())
+    injections = tuple(Injection(fault=fault, at=AtStep(step=3)) for fault in faults)
+
+    assert [profile.name for profile in profiles_of(record_of(resumed(), injections=injections))] == ["gke-spot", "gke-host-error"]
