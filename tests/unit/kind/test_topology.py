@@ -95,3 +95,11 @@ def test_what_no_cluster_can_be_made_of_is_refused(tmp_path: Path, text: str, pr
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocumentError, match=r"nowhere\.toml"):
         load_topology(tmp_path / "nowhere.toml")
+
+
+def test_the_topology_that_the_manual_shows_is_one(tmp_path: Path) -> None:
+    manual = (Path(__file__).parents[3] / "docs" / "clusters.md").read_text(encoding="utf-8")
+    path = tmp_path / "topology.toml"
+    path.write_text(manual.partition("```toml\n")[2].partition("```")[0])
+
+    assert [pool.nodes for pool in load_topology(path).pools] == [1, 4]
