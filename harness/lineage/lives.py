@@ -195,8 +195,14 @@ def read_attempt(
         signals=tuple(event for event in seen if isinstance(event, SignalSent)),
         logs=tuple(event for event in seen if isinstance(event, LogLine)),
         incarnations=incarnations,
-        of_pods=of_pods if end is not None and of_pods is not None and end.cause != "stop" and of_pods.t_s <= end.t_s else None,
+        of_pods=of_pods if of_pods is not None and end is not None and _came_in_time(of_pods, end, spoken) else None,
     )
+
+
+def _came_in_time(notice: Notice, end: AttemptExited, spoken: Sequence[JobEvent]) -> bool:
+    """Whether the pods of an attempt were told to go while it ran: when a job is done its pods are taken away like any others."""
+    done_s = min((event.t_s for event in spoken if isinstance(event, Done)), default=end.t_s)
+    return end.cause != "stop" and notice.t_s <= min(done_s, end.t_s)
 
 
 _OPENING = (Booted, Started)

@@ -49,3 +49,9 @@ def test_a_signal_that_was_seen_is_the_notice():
     sent_s = run.t_s
     run.pod(is_terminating=True, grace_s=15.0).exit(143, cause="fault")
     assert notice(run) == Notice(t_s=sent_s, cause="fault")
+
+
+def test_a_job_that_was_done_had_no_notice():
+    run = running()
+    run.boot().start(20).done()
+    assert notice(run.pod(is_terminating=True, grace_s=30.0).exit(0)) is None
