@@ -41,7 +41,8 @@ def run_command(
         environment: Variables beside the inherited ones.
         directory: Where it runs.
         log: A file to which both its outputs are appended instead; the returned text is then empty.
-        ends_with_us: It is killed when this process is, however that ends: for what makes things that a later attempt would remove.
+        ends_with_us: It is killed when this process is, however that ends, though not what it has started itself: for what makes
+            things that a later attempt would remove.
 
     Raises:
         CommandFailedError: When it ends with another code than 0, not in time, or cannot be started.

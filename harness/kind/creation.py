@@ -1,15 +1,14 @@
 """Brings the cluster up, phase by phase, and says what each took."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
 from harness.clock import Clock
-from harness.errors import HarnessError, TargetUnavailableError, UsageError
+from harness.errors import HarnessError, UsageError
+from harness.kind.bundle.builder import missing_pieces
+from harness.kind.bundle.environment import Environment
 from harness.kind.bundle.job_image import job_image
 from harness.kind.cache import checkout_dir, cluster_dir, shared_dir
 from harness.kind.cluster import (
@@ -31,6 +30,7 @@ from harness.kind.materials import ImageSource, Materials, find_materials
 from harness.kind.nodes import NodeContainers
 from harness.kind.operators import install_operators, pin_dns, wait_for_operators
 from harness.kind.removal import OWNER_LABEL, only_one_works, remove_cluster
+from harness.kind.room import require_room
 from harness.kind.topology import DEFAULT_TOPOLOGY, Topology
 from harness.kind.versions import versions
 
@@ -40,16 +40,6 @@ CREATE_S = 400.0
 LOAD_S = 300.0
 NETWORK_S = 30.0
 EVIDENCE_S = 20.0
-
-MEMORY_GIB_MIN = 4.0
-"""Six nodes with the operators take 2.5 GiB; a job of four Ray hosts 3 more."""
-
-DISK_GIB_MIN = 8.0
-"""The nodes' volumes take 2 GiB; a kubelet evicts pods when the disk is nearly full."""
-
-WATCHES_MIN = 512
-"""fs.inotify.max_user_instances. systemd, kubelet and containerd of one node take about 20; the usual 128 ends at the fifth node."""
-WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +66,7 @@ def bring_up(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluste
         if half:
             say(f"removed what an earlier attempt left: {half}")
         materials = find_materials(wish.source, clock, say)
-        _require_room()
+        require_room()
         return _create(wish.topology or DEFAULT_TOPOLOGY, materials, clock, say)
 
 
@@ -92,6 +82,7 @@ def _present(wish: Wish, say: Callable[[str], None]) -> KindCluster | None:
     problem = problem_with_record(found)
     if not problem and wish.topology is not None and wish.topology != found.topology:
         problem = f"the cluster {found.name} is up with another topology; run `harness down kind`, then `harness up kind`"
+    problem = problem or _problem_with_pieces(found, wish)
     if problem:
         raise UsageError(problem)
     broken = problem_with(found)
@@ -100,6 +91,16 @@ def _present(wish: Wish, say: Callable[[str], None]) -> KindCluster | None:
         return None
     say(f"the cluster {found.name} is up")
     return found
+
+
+def _problem_with_pieces(found: KindCluster, wish: Wish) -> str:
+    """Whether jobs would run in another image or with other packages than those that are asked for now."""
+    if wish.source is ImageSource.PULLED or found.made_from != ImageSource.BUNDLE or missing_pieces():
+        return ""
+    wanted = {"environment": str(Environment().directory()), "job image": job_image()}
+    seen = {"environment": str(found.environment_dir), "job image": found.job_image}
+    other = [name for name, piece in wanted.items() if seen[name] != piece]
+    return f"the cluster {found.name} has another {' and '.join(other)}; run `harness down kind`, then `harness up kind`" if other else ""
 
 
 def _create(topology: Topology, materials: Materials, clock: Clock, say: Callable[[str], None]) -> KindCluster:
@@ -197,38 +198,6 @@ def _phase(name: str, clock: Clock, say: Callable[[str], None]) -> Iterator[None
     began_s = clock.monotonic_s()
     yield
     say(f"{name}: {clock.monotonic_s() - began_s:.0f} s")
-
-
-def _require_room() -> None:
-    """Refuse where the cluster would come up and then fail its jobs: too little memory, disk or watches.
-
-    Raises:
-        TargetUnavailableError: With the figure that was seen and the one that is needed.
-    """
-    meminfo = Path("/proc/meminfo")
-    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines()) if meminfo.exists() else {}
-    memory_gib = int(fields["MemAvailable"].split()[0]) / 2**20 if "MemAvailable" in fields else MEMORY_GIB_MIN
-    if memory_gib < MEMORY_GIB_MIN:
-        reason = f"{memory_gib:.1f} GiB of memory are available and a cluster needs {MEMORY_GIB_MIN:g}"
-        raise TargetUnavailableError(target="kind", reason=reason, advice="end something, or make fewer nodes with --topology")
-    disk_gib = shutil.disk_usage(shared_dir().parent if shared_dir().parent.exists() else Path("/")).free / 2**30
-    if disk_gib < DISK_GIB_MIN:
-        reason = f"{shared_dir().parent} has {disk_gib:.1f} GiB free and a cluster needs {DISK_GIB_MIN:g}"
-        raise TargetUnavailableError(target="kind", reason=reason, advice="free some, or set HARNESS_CACHE_DIR to a larger disk")
-    _require_watches()
-
-
-def _require_watches() -> None:
-    """Raise the limit of inotify instances where that is allowed: nodes that run out of them fail in ways that name no cause."""
-    if not WATCHES.exists() or int(WATCHES.read_text()) >= WATCHES_MIN:
-        return
-    if os.geteuid() == 0:
-        WATCHES.write_text(str(WATCHES_MIN))
-        return
-    reason = f"fs.inotify.max_user_instances is {WATCHES.read_text().strip()} and a cluster needs {WATCHES_MIN}"
-    raise TargetUnavailableError(
-        target="kind", reason=reason, advice=f"run `sysctl -w fs.inotify.max_user_instances={WATCHES_MIN}` as root"
-    )
 
 
 def _made(materials: Materials) -> str:
