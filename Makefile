@@ -8,7 +8,7 @@ JOBS ?= 2
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down
+.PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down chaos-docker chaos-kind chaos-kind-all test-cluster
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -29,8 +29,20 @@ chaos: $(STAMP) ## Kill real training jobs and judge them: the catalogue on this
 chaos-all: $(STAMP) ## The same with the slow scenarios
 	@$(BIN)/harness run --all --slow --jobs $(JOBS) --seed $(SEED)
 
+chaos-docker: $(STAMP) ## The catalogue in containers
+	@$(BIN)/harness run --all --target docker --jobs $(JOBS) --seed $(SEED)
+
+chaos-kind: $(STAMP) ## The GKE guide's proof and one scenario of each kind of failure, on the local cluster: under 25 minutes
+	@$(BIN)/harness run --tag short --slow --target kind --seed $(SEED)
+
+chaos-kind-all: $(STAMP) ## Every scenario of a cluster: hours
+	@$(BIN)/harness run --all --slow --target kind --seed $(SEED)
+
 test: $(STAMP) ## The project's own tests
 	@$(BIN)/python -m pytest -n $(JOBS)
+
+test-cluster: $(STAMP) ## The project's own tests that need the local cluster
+	@$(BIN)/python -m pytest tests/cluster --require kind
 
 detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix
 	@$(BIN)/python -m pytest -q --no-header -n $(JOBS) -p no:cacheprovider tests/detection

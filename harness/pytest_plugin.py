@@ -6,6 +6,7 @@ broken promise of the job, ERROR a broken harness or a run that proved nothing, 
 Importing this module costs nothing: pytest does it at every start, so whatever is heavy is imported where it is used.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MARKER = "chaos"
 RUNS: pytest.StashKey["list[Run]"] = pytest.StashKey()
+BROUGHT_UP: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
+"""Takes down at the end what was brought up for the session."""
 
 
 ChaosRunner = Callable[["Scenario"], "Run"]
@@ -50,6 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--seed", type=int, default=0, help="seed of workloads and schedules (default: 0); stored in every history")
     group.addoption("--runs-dir", type=Path, default=Path("runs"), help="where run directories are made (default: runs)")
     group.addoption("--require", default="", help="targets, separated by commas, whose absence is an error instead of a skip")
+    group.addoption(
+        "--bring-up",
+        action="store_true",
+        help="bring the target up for the session where it is not here: the kind cluster, the Docker engine",
+    )
     group.addoption("--keep", action="store_true", help="keep checkpoint directories of valid runs too")
 
 
@@ -58,6 +66,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{MARKER}: kills real training jobs; runs only when -m names it")
     config.addinivalue_line("markers", "slow: takes more than 20 seconds")
     config.stash[RUNS] = []
+    config.stash[BROUGHT_UP] = contextlib.ExitStack()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """With ``--bring-up``: once for all workers, by the process that starts them."""
+    config = session.config
+    if not config.getoption("--bring-up") or hasattr(config, "workerinput") or not _is_asked_for(config):
+        return
+    from harness.clock import SystemClock
+    from harness.errors import HarnessError
+    from harness.targets import brought_up
+
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    say: Callable[[str], None] = terminal.write_line if terminal is not None else lambda _line: None
+    try:
+        config.stash[BROUGHT_UP].enter_context(brought_up(str(config.getoption("--target")), SystemClock(), say))
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Take down what was brought up for the session."""
+    if BROUGHT_UP in config.stash:
+        config.stash[BROUGHT_UP].close()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

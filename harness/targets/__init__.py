@@ -1,7 +1,8 @@
 """The targets by name. Each is imported only when it is asked for, so that none needs the others' dependencies."""
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.capabilities import Target
@@ -20,12 +21,18 @@ class Availability:
     advice: str = ""
 
 
+Say = Callable[[str], None]
+"""Told of each phase of what takes a while, in a line."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
     create: Callable[[Clock], Target]
     availability: Callable[[], Availability]
     left_behind: Callable[[str], list[str]]
     remove_left_behind: Callable[[str, Clock], list[str]]
+    bring_up: Callable[[Clock, Say], None] | None = None
+    take_down: Callable[[Say], None] | None = None
 
 
 def create(name: str, clock: Clock) -> Target:
@@ -44,6 +51,26 @@ def availability(name: str) -> Availability:
         UnknownNameError: When no target is named so.
     """
     return _entry(name).availability()
+
+
+@contextlib.contextmanager
+def brought_up(name: str, clock: Clock, say: Say) -> Iterator[None]:
+    """Have a target here for a while: what was not here before is gone afterwards. A Docker engine, once started, stays.
+
+    Raises:
+        UnknownNameError: When no target is named so.
+        HarnessError: When it cannot be brought up.
+    """
+    entry = _entry(name)
+    if entry.bring_up is None or entry.availability().is_available:
+        yield
+        return
+    entry.bring_up(clock, say)
+    try:
+        yield
+    finally:
+        if entry.take_down is not None:
+            entry.take_down(say)
 
 
 def left_behind(run_id: str) -> list[str]:
@@ -141,6 +168,25 @@ def _create_kind(clock: Clock) -> Target:
     return KubernetesTarget(clock)
 
 
+def _bring_docker_up(clock: Clock, say: Say) -> None:
+    from harness.kind.engine import start_engine
+
+    start_engine(clock, say)
+
+
+def _bring_kind_up(clock: Clock, say: Say) -> None:
+    from harness.kind.creation import Wish, bring_up
+    from harness.kind.materials import ImageSource
+
+    bring_up(Wish(topology=None, source=ImageSource.AUTO), clock, say)
+
+
+def _take_kind_down(say: Say) -> None:
+    from harness.kind.removal import take_down
+
+    take_down(say)
+
+
 def _kind_availability() -> Availability:
     from harness.targets.kubernetes.presence import problem_and_advice
 
@@ -172,12 +218,15 @@ _TARGETS: Mapping[str, _Entry] = {
         availability=_docker_availability,
         left_behind=_find_docker_leftovers,
         remove_left_behind=_remove_docker_leftovers,
+        bring_up=_bring_docker_up,
     ),
     "kind": _Entry(
         create=_create_kind,
         availability=_kind_availability,
         left_behind=_find_kind_leftovers,
         remove_left_behind=_remove_kind_leftovers,
+        bring_up=_bring_kind_up,
+        take_down=_take_kind_down,
     ),
 }
 

@@ -155,6 +155,44 @@ def test_a_missing_target_is_a_skip_and_with_require_an_error(suite: pytest.Pyte
     result.stdout.fnmatch_lines(["*'local' is not available: not here; go there*--require*"])
 
 
+def test_what_is_not_here_is_brought_up_once_for_all_workers_and_taken_down_after_them(suite: pytest.Pytester) -> None:
+    bring(suite, "GOOD")
+    log = suite.path / "machine.log"
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(
+        conftest.read_text()
+        + f"""
+from dataclasses import replace
+from pathlib import Path
+
+import harness.targets as targets
+
+LOG = Path({str(log)!r})
+
+def note(what):
+    with LOG.open("a") as file:
+        file.write(what + chr(10))
+
+def is_up():
+    return LOG.exists() and "up" in LOG.read_text().split()
+
+MOON = replace(
+    targets._TARGETS["local"],
+    availability=lambda: targets.Availability(is_available=is_up(), reason="not here", advice="go there"),
+    bring_up=lambda _clock, say: (note("up"), say("brought up")),
+    take_down=lambda _say: note("down"),
+)
+targets._TARGETS = {{**targets._TARGETS, "moon": MOON}}
+"""
+    )
+
+    result = run(suite, "--target", "moon", "--bring-up", "-n", "2")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["brought up"])
+    assert log.read_text().split() == ["up", "down"]
+
+
 def test_junit_has_what_is_needed_to_find_the_run_again_even_where_it_broke(suite: pytest.Pytester) -> None:
     bring(suite, "GOOD", "MISSING")
 
@@ -225,4 +263,6 @@ def test_what_a_target_does_not_run_is_left_out_and_counted(suite: pytest.Pytest
     result = run(suite)
 
     result.assert_outcomes(passed=1, deselected=1)
-    result.stdout.fnmatch_lines(["chaos: 1 scenarios of the catalogue do not run on target local; `harness run NAME --target local` says why"])
+    result.stdout.fnmatch_lines(
+        ["chaos: 1 scenarios of the catalogue do not run on target local; `harness run NAME --target local` says why"]
+    )
