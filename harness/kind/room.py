@@ -14,7 +14,7 @@ DISK_GIB_MIN = 8.0
 """The nodes' volumes take 2 GiB; a kubelet evicts pods when the disk is nearly full."""
 
 WATCHES_MIN = 512
-"""fs.inotify.max_user_instances. The control plane takes about 30, a worker about 10: the usual 128 is nearly used up by six nodes at rest."""
+"""fs.inotify.max_user_instances. The control plane takes about 30, a worker about 10: the usual 128 is nearly used up by six nodes."""
 WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
 
 

@@ -14,7 +14,7 @@ until ctr version > /dev/null 2>&1; do
   sleep 0.1
 done
 ctr --namespace k8s.io images import --digests - > /dev/null
-for image in "$@"; do ctr --namespace k8s.io images list --quiet | grep -qx "docker.io/$image"; done
+for image in "$@"; do ctr --namespace k8s.io images list --quiet | grep -q "/$image\$"; done
 # As discard_unpacked_layers does for pulled images: what is not a small JSON document is a layer. The record goes, then, when no one serves it, the file.
 layers=$(find /unpack/store/io.containerd.content.v1.content/blobs -type f -size +64k)
 for layer in $layers; do ctr --namespace k8s.io content rm "sha256:${layer##*/}" > /dev/null; done
