@@ -1,8 +1,9 @@
 """What the time was in which a task of a cluster waited: from its submission, or the end of one life, to the first word of the next.
 
 ``detect``: nobody has noticed yet; to the platform's first move (a pod that ends or is told to, a node that is not ready, an eviction).
-``requeue``: without quota: being evicted, backing off, in the queue. ``provision``: quota is reserved and a check is not ready, or it is
-admitted and not every host has its node. ``start``: every host has its node; images, containers and Ray, to the first word of the job.
+``requeue``: without quota (being evicted, backing off, in the queue), or admitted and no pod is made for it yet: a Job backs off after a
+failure. ``provision``: quota is reserved and a check is not ready, or pods are there and not every host has its node. ``start``: every host
+has its node; images, containers and Ray, to the first word of the job.
 
 Sources: the split of recovery is that of the time to recover by which TPU training is judged (ml-goodput-measurement: infrastructure
 recovery), its borders are Kueue's conditions ``QuotaReserved`` and ``Admitted`` and the binding of pods by the scheduler.
@@ -31,13 +32,14 @@ class Waiting:
 
     Attributes:
         stays: In the queue; empty for a job that went past it.
-        bound_s: When each host got its node.
+        made_s, bound_s: When each host's pod was first seen, and when it got its node.
         moves_s: The platform's moves that follow a death.
         submitted_s: When the object was first seen.
         over_s: When nothing more was to come of the task.
     """
 
     stays: Sequence[Stay]
+    made_s: Sequence[float]
     bound_s: Sequence[float]
     moves_s: Sequence[float]
     submitted_s: float
@@ -54,13 +56,14 @@ class Waiting:
                 return
             noticed_s = max(begin_s, moved_s if moved_s is not None else begin_s)
         bound_s = max(bound, default=noticed_s)
+        made_s = min((t_s for t_s in self.made_s if begin_s < t_s <= end_s), default=noticed_s)
         changes = [stay.begin_s for stay in self.stays]
-        cuts = sorted({begin_s, end_s, *(t_s for t_s in (noticed_s, bound_s, *changes) if begin_s < t_s < end_s)})
+        cuts = sorted({begin_s, end_s, *(t_s for t_s in (noticed_s, made_s, bound_s, *changes) if begin_s < t_s < end_s)})
         for since_s, until_s in pairwise(cuts):
-            category: Category = "detect" if until_s <= noticed_s else self._category(since_s, bound_s)
+            category: Category = "detect" if until_s <= noticed_s else self._category(since_s, made_s, bound_s)
             yield category, since_s, until_s
 
-    def _category(self, t_s: float, bound_s: float) -> Category:
+    def _category(self, t_s: float, made_s: float, bound_s: float) -> Category:
         if self.stays:
             index = bisect_right(self.stays, t_s, key=lambda stay: stay.begin_s) - 1
             state = self.stays[index].state if index >= 0 else "queued"
@@ -68,7 +71,7 @@ class Waiting:
                 return "provision"
             if state != "admitted":
                 return "requeue"
-        return "provision" if t_s < bound_s else "start"
+        return "requeue" if t_s < made_s else "provision" if t_s < bound_s else "start"
 
 
 def waiting_of(lineage: Lineage, task: int) -> Waiting | None:
@@ -81,6 +84,7 @@ def waiting_of(lineage: Lineage, task: int) -> Waiting | None:
     seen_s = [*submitted, *(stay.begin_s for stay in stays[:1]), *(pod.t_s for pod in pods[:1])]
     return Waiting(
         stays=stays,
+        made_s=sorted({pod.uid: pod.t_s for pod in reversed(pods) if pod.role == "host"}.values()),
         bound_s=sorted(_bound_s(pods)),
         moves_s=sorted([*_ends_s(pods), *_breaks_s(lineage, pods), *(stay.begin_s for stay in stays if stay.state == "evicting")]),
         submitted_s=min(seen_s),
@@ -100,7 +104,7 @@ def _ends_s(pods: Sequence[PodSeen]) -> Iterator[float]:
     """When each pod was first seen to end or to be told to; of whatever role: with Ray's head its workers go."""
     ended: set[str] = set()
     for pod in pods:
-        is_ending = pod.is_terminating or pod.phase in ("Failed", "Succeeded", "Unknown", "Deleted")
+        is_ending = pod.is_terminating or pod.exit_code is not None or pod.phase in ("Failed", "Succeeded", "Unknown", "Deleted")
         if is_ending and pod.uid not in ended:
             ended.add(pod.uid)
             yield pod.t_s

@@ -18,7 +18,7 @@ MEANINGS: dict[Category, str] = {
     "restore": "loading the checkpoint",
     "compile": "what the first step took more than the others",
     "wind-down": "from the notice, or the last word, to the exit",
-    "requeue": "between two attempts; on a cluster without quota: evicted, backing off, in the queue",
+    "requeue": "between two attempts; on a cluster without quota, or before a pod was made",
     "detect": "dead, and nobody had noticed",
 }
 

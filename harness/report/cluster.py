@@ -10,6 +10,9 @@ from harness.lineage import Admission, Lineage, Stay
 PodState = Literal["pending", "running", "terminating"]
 NodeState = Literal["ready", "cordoned", "unready"]
 
+ENDED = ("Succeeded", "Failed", "Deleted")
+"""Phases of a pod that is over; that of its container may be seen a second earlier, by its exit code."""
+
 ROWS_MAX = 80
 """Of a table; the history has all of them."""
 
@@ -146,7 +149,7 @@ def _pods(seen: Sequence[PodSeen]) -> Iterator[Pod]:
 
 
 def _state_of_pod(event: PodSeen) -> PodState | None:
-    if event.phase in ("Succeeded", "Failed", "Deleted"):
+    if event.phase in ENDED or event.exit_code is not None:
         return None
     if event.is_terminating:
         return "terminating"
@@ -155,7 +158,7 @@ def _state_of_pod(event: PodSeen) -> PodState | None:
 
 def _end_of(events: Iterable[PodSeen]) -> str:
     """How a pod ended, by the first sight of its end: that of its deletion says no more."""
-    end = next((event for event in events if event.phase in ("Succeeded", "Failed", "Deleted")), None)
+    end = next((event for event in events if event.phase in ENDED), None)
     if end is None:
         return ""
     code = "" if end.exit_code is None else f", exit {end.exit_code}"
