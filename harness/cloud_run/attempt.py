@@ -71,8 +71,8 @@ class AttemptProcesses(Protocol):
         """Kill what has outlived the first process; whether all of it is gone. Called again until it says so."""
         ...
 
-    def kernel_kill(self) -> "KernelKill | None":
-        """What the machine itself has killed in the attempt, nobody having asked for it; known when all of it is gone."""
+    def foreign_kill(self) -> "ForeignKill | None":
+        """What was killed in the attempt neither by itself nor by us, where that can be told; known when all of it is gone."""
         ...
 
     def close(self) -> None:
@@ -81,12 +81,12 @@ class AttemptProcesses(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelKill:
-    """The kernel has killed for want of memory.
+class ForeignKill:
+    """Somebody else has killed: the kernel for want of memory, or whoever has a right to.
 
     Attributes:
-        line: How the platform says it.
-        is_whole: Whether the first process was hit, and by nobody else.
+        line: How the platform says it; empty: it does not.
+        is_whole: Whether it ended the first process.
     """
 
     line: str

@@ -250,7 +250,7 @@ class RunningExecution:
         code, exited_at_s = attempt.processes.returncode, attempt.exited_at_s
         if code is None or exited_at_s is None:  # it withstands SIGKILL, and ``finish`` has said so
             return events
-        self._note_kernel_kill(attempt)
+        self._note_foreign_kill(attempt)
         ending = self.rules.end(attempt.key, succeeded=code == 0, detail=describe_exit(attempt.key, code))
         exited = AttemptExited(
             t_s=exited_at_s - self.launch.epoch_s,
@@ -264,11 +264,12 @@ class RunningExecution:
         )
         return [*events, *container_lines(exited, now_s - self.launch.epoch_s, attempt.message), exited]
 
-    def _note_kernel_kill(self, attempt: Attempt) -> None:
-        kill = attempt.processes.kernel_kill()
+    def _note_foreign_kill(self, attempt: Attempt) -> None:
+        kill = attempt.processes.foreign_kill()
         if kill is None:
             return
-        attempt.message = (kill.line, "")
+        if kill.line:
+            attempt.message = (kill.line, "")
         if kill.is_whole:
             self.rules.note_signal(attempt.key, signal.SIGKILL, "platform")
         else:

@@ -1,34 +1,20 @@
 """The contract of a target: every test here runs against every target, and none looks at how it is made."""
 
-import functools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.targets import availability, left_behind
+from harness.targets import left_behind
 from tests.contract.driver import TRAITS, Run
-
-REQUIRED = os.environ.get("HARNESS_REQUIRE", "").split(",")
-"""Targets that must be here: on a machine that is meant to have them, a missing one is no reason to skip."""
-
-
-@functools.cache
-def problem_with(name: str) -> str:
-    found = availability(name)
-    return "" if found.is_available else f"target {name!r} is not available: {found.reason}; {found.advice}"
+from tests.contract.presence import skip_or_fail_without
 
 
 @pytest.fixture(params=TRAITS)
 def target_name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
-    problem = problem_with(name)
-    if problem and (name == "local" or name in REQUIRED):
-        pytest.fail(problem, pytrace=False)
-    if problem:
-        pytest.skip(problem)
+    skip_or_fail_without(name)
     return name
 
 

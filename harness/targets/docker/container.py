@@ -6,7 +6,7 @@ import select
 import signal
 from collections.abc import Sequence
 
-from harness.cloud_run.attempt import KernelKill
+from harness.cloud_run.attempt import ForeignKill
 from harness.cloud_run.platform_lines import memory_line
 from harness.process_table import read_row, read_table, send
 from harness.protocol.attempt_key import WHOLE_ATTEMPT
@@ -60,7 +60,7 @@ class Container:
             self._memory.look()
             self.returncode = exit_status(self.exit_descriptor)
         if self.returncode is None and self._is_known_to_be_over():
-            self.returncode = status_of_engine(self._exit_code, was_killed=self._was_killed or self._is_short_of_memory)
+            self.returncode = self._status_in_the_end()
         return self.returncode
 
     def signal(self, number: int, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
@@ -102,12 +102,15 @@ class Container:
         """See ``AttemptProcesses``. All is gone with the first process; here the engine must know it, and its output be read."""
         return self._is_known_to_be_over() and self._output.is_at_end
 
-    def kernel_kill(self) -> KernelKill | None:
-        """See ``AttemptProcesses``: the engine's word or the control group's count."""
-        if not self._is_short_of_memory:
-            return None
-        line = memory_line(limit_mib=self._memory_mib, used_mib=self._memory.peak_mib)
-        return KernelKill(line=line, is_whole=self.returncode == -signal.SIGKILL and not self._was_killed)
+    def foreign_kill(self) -> ForeignKill | None:
+        """See ``AttemptProcesses``: for memory, by the engine's word or the control group's count; else by somebody who may.
+
+        A first process cannot have done it itself: the kernel drops a SIGKILL that comes from within.
+        """
+        is_whole = self.returncode == -signal.SIGKILL and not self._was_killed
+        if self._is_short_of_memory:
+            return ForeignKill(line=memory_line(limit_mib=self._memory_mib, used_mib=self._memory.peak_mib), is_whole=is_whole)
+        return ForeignKill(line="", is_whole=True) if is_whole else None
 
     def close(self) -> None:
         """See ``AttemptProcesses``: the container is removed."""
@@ -125,6 +128,13 @@ class Container:
         if rank_pid != WHOLE_ATTEMPT:
             return self.find(rank_pid)
         return self.find() if number in _SIGNALS_FOR_ALL or number == signal.SIGKILL else self.find(self.pid)
+
+    def _status_in_the_end(self) -> int:
+        """By the time when the engine knows of the end, the kernel says it where it ever does."""
+        status = None if self.exit_descriptor is None else exit_status(self.exit_descriptor)
+        if status is not None:
+            return status
+        return status_of_engine(self._exit_code, was_killed=self._was_killed or self._is_short_of_memory)
 
     def _is_known_to_be_over(self) -> bool:
         if not self._is_over:

@@ -6,6 +6,7 @@ killed harness leaves before ``harness clean`` has seen it. Our labels do its wo
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,9 +167,12 @@ class Engine:
                 raise
 
     def state(self, container: str) -> ContainerState:
-        """How a container stands."""
+        """How a container stands; one that somebody has removed has ended by SIGKILL."""
         with _explained("ask for the state of a container"):
-            state = self._api.inspect_container(container)["State"]
+            try:
+                state = self._api.inspect_container(container)["State"]
+            except docker.errors.NotFound:
+                return ContainerState(pid=0, is_over=True, exit_code=128 + signal.SIGKILL, is_out_of_memory=False)
         return ContainerState(
             pid=int(state["Pid"]),
             is_over=state["Status"] in ("exited", "dead"),

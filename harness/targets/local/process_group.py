@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.cloud_run.attempt import KernelKill
+from harness.cloud_run.attempt import ForeignKill
 from harness.errors import BrokenHarnessError
 from harness.process_table import ProcessTable, read_row, read_table, send
 from harness.protocol.attempt_key import WHOLE_ATTEMPT
@@ -134,8 +134,8 @@ class ProcessGroup:
             raise LookupError(f"process {rank_pid} does not run, or is none of this attempt")
         return (rank_pid,)
 
-    def kernel_kill(self) -> KernelKill | None:
-        """Not known: the kernel tells of a control group, and these processes are in ours."""
+    def foreign_kill(self) -> ForeignKill | None:
+        """Cannot be told: a process may kill itself, and what the kernel counts for want of memory it counts for our whole group."""
         return None
 
     def close(self) -> None:
