@@ -16,7 +16,7 @@ from harness.scenario.expectations import (
 )
 from harness.scenario.faults import Kill
 from harness.scenario.triggers import AtStep
-from scenarios.cluster_jobs import DWS, ON_DEMAND, goes_on, on_cluster
+from scenarios.cluster_jobs import DWS, ON_DEMAND, goes_on, on_cluster, runs_through
 from scenarios.jobs import GUIDE_B, JAX_SLICE
 
 DEADLINE_S = 900.0
@@ -69,7 +69,7 @@ SLICES = (
     _on_a_slice(
         "a-rayjob-with-checkpoints-runs-on-a-slice-and-leaves-nothing",
         "finding 12: the guide's job with what it leaves out; a run name, storage that outlives nodes, retries",
-        expects=_goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
     ),
     _on_a_slice(
         "a-train-worker-that-dies-is-restarted-on-its-slice-within-the-raycluster",
@@ -94,13 +94,13 @@ SLICES = (
         "a-submitter-that-is-deleted-comes-back-and-ends-nothing",
         "KubeRay: the submitter only waits; training goes on without it",
         Injection(fault=DeletePods(part="submitter", grace_s=0), at=AtStep(step=10)),
-        expects=_goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
     ),
     _on_a_slice(
         "a-restart-of-kuberay-is-nothing-to-a-running-rayjob",
         "KubeRay keeps its state in the API",
         Injection(fault=RestartComponent(component="kuberay"), at=AtStep(step=10)),
-        expects=_goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
     ),
     _on_a_slice(
         "a-rayjob-that-kueue-evicts-goes-on-in-a-new-raycluster-uncharged",

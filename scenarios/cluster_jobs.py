@@ -54,21 +54,28 @@ def script(*phases: Phase) -> ProvisioningScript:
     return ProvisioningScript(phases=phases)
 
 
-def goes_on(
-    *flavors: str, attempts_max: int, failed_max: int = 0, lost_steps_max: int = EVERY, after_sigterm_max: int | None = None
-) -> tuple[Expectation, ...]:
-    """What a job owes on a cluster: to the end, in one run, from what it had saved, on the queue's flavors, and nothing left behind."""
+def runs_through(*flavors: str, attempts_max: int = 1, failed_max: int = 0) -> tuple[Expectation, ...]:
+    """What a job owes on a cluster that nothing ends: to the end, submitted once, on the queue's flavors, and nothing left behind."""
     return (
         Completes(),
         IntactCheckpoints(),
-        ResumesFromNewestDurable(lost_steps_max=lost_steps_max, lost_steps_after_sigterm_max=after_sigterm_max),
         WithinRetries(attempts_max=attempts_max),
-        SameRun(),
         SubmittedOnce(),
         AdmittedTo(flavors=(flavors,)),
         ChargesRetries(failed_max=failed_max),
         WorkloadEnds(state="finished"),
         LeavesNothing(),
+    )
+
+
+def goes_on(
+    *flavors: str, attempts_max: int, failed_max: int = 0, lost_steps_max: int = EVERY, after_sigterm_max: int | None = None
+) -> tuple[Expectation, ...]:
+    """What it owes when something does: all that, in the run that it began, from what it had saved."""
+    return (
+        *runs_through(*flavors, attempts_max=attempts_max, failed_max=failed_max),
+        ResumesFromNewestDurable(lost_steps_max=lost_steps_max, lost_steps_after_sigterm_max=after_sigterm_max),
+        SameRun(),
     )
 
 

@@ -9,7 +9,7 @@ from harness.scenario import Cluster, Injection
 from harness.scenario.cluster_faults import BreakNode, CordonNode, DrainNode, InterruptNode, LoseNode, LosePool
 from harness.scenario.expectations import BitExactResume, ConsumesProvisioning, GraceConduct, RanksAgree, RecoversWithin, SingleWriter
 from harness.scenario.triggers import AtStep
-from scenarios.cluster_jobs import DWS, KEPT_S, LONG_POD, ON_DEMAND, goes_on, on_cluster, paced
+from scenarios.cluster_jobs import DWS, KEPT_S, LONG_POD, ON_DEMAND, goes_on, on_cluster, paced, runs_through
 from scenarios.jobs import JAX_HOSTS
 
 DEADLINE_S = 300.0
@@ -25,7 +25,7 @@ WORKING_NODES = (
         "a-cordoned-node-keeps-the-pods-that-it-has",
         "Kubernetes: a cordon is about new pods",
         Injection(fault=CordonNode(duration_s=5.0), at=AtStep(step=13)),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         workload=LONG_POD,
     ),
     on_cluster(
@@ -55,14 +55,14 @@ BROKEN_NODES = (
         "a-kubelet-that-stops-for-ten-seconds-costs-the-job-nothing",
         "Kubernetes: containers run on without their kubelet, and the node is given 40 s",
         Injection(fault=BreakNode(how="kubelet", duration_s=10.0), at=AtStep(step=13)),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         workload=LONG_POD,
     ),
     on_cluster(
         "a-node-cut-off-for-twenty-seconds-costs-the-job-nothing",
         "Kubernetes: a node that answers again within its grace was never lost; the job's storage is not behind the cut",
         Injection(fault=BreakNode(how="partition", duration_s=20.0), at=AtStep(step=13)),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         workload=LONG_POD,
     ),
     on_cluster(

@@ -19,7 +19,7 @@ from harness.scenario.expectations import (
 )
 from harness.scenario.faults import Kill, Pause, Terminate
 from harness.scenario.triggers import AtMarker, AtStep, AtSubmission
-from scenarios.cluster_jobs import EVERY, LONG_POD, ON_DEMAND, goes_on, on_cluster
+from scenarios.cluster_jobs import EVERY, LONG_POD, ON_DEMAND, goes_on, on_cluster, runs_through
 from scenarios.jobs import JAX_HOSTS
 
 EXACTLY = (BitExactResume(), ExactlyOnceData())
@@ -32,7 +32,7 @@ ONE_HOST = (
     on_cluster(
         "a-job-in-the-queue-runs-on-demand-and-leaves-nothing-behind",
         "guide B: the job takes plan A while there is quota; what it held is free when it is over",
-        expects=(*goes_on(ON_DEMAND, attempts_max=1), ExitCodes(), SavesAtCadence(every=EVERY)),
+        expects=(*runs_through(ON_DEMAND), ExitCodes(), SavesAtCadence(every=EVERY)),
     ),
     on_cluster(
         "a-killed-container-costs-one-of-the-jobs-retries-and-its-next-pod-resumes",
@@ -107,7 +107,7 @@ TWO_HOSTS = (
         "a-host-that-stands-still-for-two-seconds-delays-the-other-and-ends-nothing",
         "case 34 in small: a container that is frozen and thawed is not dead",
         Injection(fault=Pause(duration_s=2.0), at=AtStep(step=13), victim=Victim(rank=1)),
-        expects=(*goes_on(ON_DEMAND, attempts_max=1), *TOGETHER),
+        expects=(*runs_through(ON_DEMAND), *TOGETHER),
         workload=JAX_HOSTS,
         tags=("case-34",),
     ),
@@ -118,26 +118,26 @@ AROUND = (
         "an-image-that-cannot-be-pulled-delays-the-start-and-costs-no-retry",
         "Kubernetes: ErrImagePull and ImagePullBackOff are waits, which no budget of the Job counts",
         Injection(fault=ForgetImage(duration_s=15.0), at=AtSubmission()),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
     ),
     on_cluster(
         "a-namespace-without-quota-for-its-pods-delays-the-start-of-an-admitted-job",
         "a ResourceQuota is not Kueue's: the workload is admitted, and its pods are refused until the quota is lifted",
         Injection(fault=LimitNamespace(chips=0, duration_s=10.0), at=AtSubmission()),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
     ),
     on_cluster(
         "a-restart-of-the-api-server-is-nothing-to-a-running-job",
         "Kubernetes: pods run on while the control plane is away; what ended meanwhile is seen afterwards",
         Injection(fault=RestartComponent(component="api-server"), at=AtStep(step=13)),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         workload=LONG_POD,
     ),
     on_cluster(
         "a-restart-of-kueue-evicts-nobody",
         "Kueue keeps its state in the API: a new controller finds what the old one had admitted",
         Injection(fault=RestartComponent(component="kueue"), at=AtStep(step=13)),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         workload=LONG_POD,
     ),
 )

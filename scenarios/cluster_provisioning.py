@@ -15,7 +15,7 @@ from harness.scenario.expectations import (
     WorkloadEnds,
 )
 from harness.scenario.triggers import AtStep, OnCondition
-from scenarios.cluster_jobs import DWS, LONG_POD, TAKEN, goes_on, on_cluster, script
+from scenarios.cluster_jobs import DWS, LONG_POD, TAKEN, goes_on, on_cluster, runs_through, script
 
 GRANTED = Phase(state="granted")
 SHORT_BACKOFF = "scenarios/manifests/queues_short_backoff.yaml"
@@ -23,7 +23,7 @@ SHORT_BACKOFF = "scenarios/manifests/queues_short_backoff.yaml"
 WATCHED_S = 45.0
 """After so long a run is ended in which nothing more will happen."""
 
-CONSUMES = (*goes_on(DWS, attempts_max=1), ConsumesProvisioning())
+CONSUMES = (*runs_through(DWS), ConsumesProvisioning())
 
 
 def failed(reason: str) -> Phase:

@@ -14,7 +14,7 @@ from harness.scenario.expectations import (
     WorkloadEnds,
 )
 from harness.scenario.triggers import AtStep, AtSubmission
-from scenarios.cluster_jobs import DWS, KEPT_S, LONG_POD, ON_DEMAND, POD, TAKEN, goes_on, on_cluster
+from scenarios.cluster_jobs import DWS, KEPT_S, LONG_POD, ON_DEMAND, POD, TAKEN, goes_on, on_cluster, runs_through
 from scenarios.jobs import JAX_HOSTS
 
 FALLBACK_S = 30.0
@@ -26,7 +26,7 @@ FALLBACK = (
         "guide B: when plan A's quota is used up Kueue assigns the job to plan B; finding 8: quota is what it falls back on",
         TAKEN,
         expects=(
-            *(promise for promise in goes_on(DWS, attempts_max=1) if not isinstance(promise, AdmittedTo)),
+            *(promise for promise in runs_through(DWS) if not isinstance(promise, AdmittedTo)),
             AdmittedTo(flavors=((DWS,),), within_s=FALLBACK_S),
             ConsumesProvisioning(),
         ),
@@ -35,7 +35,7 @@ FALLBACK = (
         "two-hosts-that-find-the-on-demand-quota-lowered-start-together-on-dws",
         "guide B: the pods of a slice are one workload, which goes to one flavor as a whole",
         Injection(fault=LowerQuota(to=4, duration_s=KEPT_S), at=AtSubmission()),
-        expects=(*goes_on(DWS, attempts_max=1), ConsumesProvisioning(), RanksAgree()),
+        expects=(*runs_through(DWS), ConsumesProvisioning(), RanksAgree()),
         workload=JAX_HOSTS,
     ),
     on_cluster(
@@ -58,7 +58,7 @@ FALLBACK = (
         "quota-that-is-lowered-under-a-running-job-evicts-nobody",
         "Kueue: quota is looked at when a workload is admitted, and not again",
         Injection(fault=LowerQuota(to=0, duration_s=KEPT_S), at=AtStep(step=13)),
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         workload=LONG_POD,
     ),
 )
@@ -67,21 +67,21 @@ NO_FALLBACK = (
     on_cluster(
         "a-stockout-of-on-demand-nodes-does-not-fall-back-and-the-job-starts-when-nodes-come",
         "case 48, finding 8: Kueue admits on quota; that the autoscaler finds no nodes it never hears",
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         cluster=Cluster(on_demand_nodes=0, on_demand=PoolAnswer(answer="stockout", for_s=15.0)),
         tags=("case-48",),
     ),
     on_cluster(
         "an-exceeded-project-quota-for-on-demand-nodes-does-not-fall-back-either",
         "case 48: Google's quota is not Kueue's",
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         cluster=Cluster(on_demand_nodes=0, on_demand=PoolAnswer(answer="quota-exceeded", for_s=15.0)),
         tags=("case-48",),
     ),
     on_cluster(
         "a-pool-that-is-empty-is-scaled-up-for-an-admitted-job",
         "guide B: both pools are autoscaled from 0",
-        expects=goes_on(ON_DEMAND, attempts_max=1),
+        expects=runs_through(ON_DEMAND),
         cluster=Cluster(on_demand_nodes=0),
     ),
 )
