@@ -10,7 +10,6 @@ from harness.scenario.expectations import (
     ChargesRetries,
     ConsumesProvisioning,
     IntactCheckpoints,
-    SameRun,
     SubmittedOnce,
     WorkloadEnds,
 )
@@ -130,7 +129,6 @@ REVOKED = (
         Injection(fault=RevokeCapacity(), at=AtStep(step=23)),
         expects=(
             IntactCheckpoints(),
-            SameRun(),
             AdmittedTo(flavors=((DWS,),)),
             ConsumesProvisioning(),
             WorkloadEnds(state="deactivated"),

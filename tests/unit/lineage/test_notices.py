@@ -55,3 +55,10 @@ def test_a_job_that_was_done_had_no_notice():
     run = running()
     run.boot().start(20).done()
     assert notice(run.pod(is_terminating=True, grace_s=30.0).exit(0)) is None
+
+
+def test_a_node_that_goes_within_the_grace_has_taken_it():
+    run = running().pod(is_terminating=True, grace_s=10.0)
+    assert notice(run.fork().node("node-2", state="Deleted").exit(143, cause="platform")) is not None
+    assert notice(run.fork().node(state="Deleted").exit(137, cause="fault")) is None
+    assert notice(run.pod(is_terminating=True, grace_s=10.0, exit_code=143).node(state="Deleted").exit(143, cause="platform")) is not None
