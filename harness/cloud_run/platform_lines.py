@@ -22,14 +22,15 @@ def timeout_line(key: AttemptKey, t_s: float, timeout_s: float) -> LogLine:
 
 
 def memory_line(*, limit_mib: int, used_mib: int) -> str:
-    """The kernel has killed for want of memory: what the attempt may use, and the most that it did.
+    """The kernel has killed for want of memory: what the attempt may use (0: all there is), and the most that it did (0: not known).
 
     Source: https://docs.cloud.google.com/run/docs/troubleshooting (memory limit exceeded)
     """
+    used = f" with {used_mib} MiB used" if used_mib else ""
     if not limit_mib:
-        return f"The machine has run out of memory with {used_mib} MiB used by the container."
+        return f"The machine has run out of memory{used}."
     advice = "Consider increasing the memory limit, see https://cloud.google.com/run/docs/configuring/memory-limits"
-    return f"Memory limit of {limit_mib} MiB exceeded with {used_mib} MiB used. {advice}"
+    return f"Memory limit of {limit_mib} MiB exceeded{used}. {advice}"
 
 
 def describe_exit(key: AttemptKey, code: int) -> str:

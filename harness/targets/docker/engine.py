@@ -7,6 +7,7 @@ killed harness leaves before ``harness clean`` has seen it. Our labels do its wo
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +16,11 @@ import docker.errors
 import requests.exceptions
 from docker.types import LogConfig, Mount
 from testcontainers.core.config import testcontainers_config
-from testcontainers.core.docker_client import DockerClient
+from testcontainers.core.docker_client import DockerClient, get_docker_host
 
 from harness.errors import BrokenHarnessError, TargetUnavailableError
 from harness.kind.cluster import RUN_ID_LABEL
+from harness.targets.docker.presence import SOCKET
 
 CALL_S_MAX = 30.0
 """For one answer of the engine: it starts a container within a second, ten times that on a busy machine."""
@@ -82,6 +84,7 @@ class Engine:
     def __init__(self) -> None:
         testcontainers_config.ryuk_disabled = True
         try:
+            _knock(get_docker_host() or f"unix://{SOCKET}")
             self._client = DockerClient(timeout=CALL_S_MAX).client
             self._api = self._client.api
             self._client.ping()
@@ -190,6 +193,18 @@ class Engine:
         with _explained("list containers"):
             found = self._api.containers(all=True, filters={"label": f"{RUN_ID_LABEL}={run_id}"})
         return sorted((str(row["Id"]), str(row["Names"][0]).lstrip("/")) for row in found)
+
+
+def _knock(host: str) -> None:
+    """See that somebody listens, where that is a socket of this machine: the client would leave its own one open when nobody does.
+
+    Raises:
+        OSError: When nobody listens.
+    """
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+            door.settimeout(CALL_S_MAX)
+            door.connect(host.removeprefix("unix://"))
 
 
 @contextlib.contextmanager

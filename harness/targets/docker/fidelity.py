@@ -23,7 +23,8 @@ FIDELITY: tuple[Fidelity, ...] = (
         what="exit codes and signals",
         here="real",
         note="The wait status is the kernel's from Linux 6.15 on. Before, it is the engine's exit code, which writes signals as 128 and "
-        "more: SIGKILL is then told from an exit 137 by who sent one, and an exit 139 passes for a SIGSEGV.",
+        "more: SIGKILL is then told from an exit 137 by who sent one, and an exit 139 passes for a SIGSEGV. "
+        "So too for a container that ends within the tenth of a second before its first process is known here.",
     ),
     Fidelity(
         what="memory limit, out-of-memory kill",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path("/sys/fs/cgroup")
+ROOT, PROC = Path("/sys/fs/cgroup"), Path("/proc")
 
 MIB = 1 << 20
 
@@ -46,7 +46,7 @@ class MemoryWatch:
 
 def _find_files(pid: int) -> _Files | None:
     try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        lines = (PROC / str(pid) / "cgroup").read_text().splitlines()
     except OSError:
         return None
     for line in lines:

@@ -62,7 +62,7 @@ def test_what_has_no_handler_is_dropped_but_sigkill(start):
 
 @pytest.mark.parametrize("code", [137, 139, 143, 255])
 def test_an_exit_code_that_looks_like_a_signal_is_told_as_what_it_is(start, code):
-    run = start(("sh", "-c", f"sleep 0.3; exit {code}"))
+    run = start(python(f"emit('ready')\nos._exit({code})"), armed=("ready:after",))
 
     run.finish()
 

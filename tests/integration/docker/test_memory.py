@@ -9,7 +9,7 @@ TAKES_ALL = "emit('ready')\nheld = []\nwhile True: held.append(bytearray(8 << 20
 
 
 def test_a_job_over_its_memory_limit_is_killed_by_the_platform_which_says_why(start):
-    run = start(python(TAKES_ALL), memory_mib=64, max_retries=1)
+    run = start(python(TAKES_ALL), memory_mib=64, max_retries=1, armed=("ready:after",))
 
     run.finish()
 
@@ -35,7 +35,11 @@ def test_our_own_sigkill_under_a_memory_limit_stays_our_own(start):
 
 def test_a_rank_that_is_killed_for_memory_makes_the_failure_the_platforms(start):
     child = "held = []\nwhile True: held.append(bytearray(8 << 20))"
-    run = start(python(f"sys.exit(abs(subprocess.run([sys.executable, '-S', '-c', {child!r}]).returncode))"), memory_mib=64)
+    run = start(
+        python(f"emit('ready')\nsys.exit(abs(subprocess.run([sys.executable, '-S', '-c', {child!r}]).returncode))"),
+        memory_mib=64,
+        armed=("ready:after",),
+    )
 
     run.finish()
 

@@ -8,7 +8,10 @@ import pytest
 from harness.capabilities import (
     Cancellable,
     CheckpointStorage,
+    ImageHost,
+    MemoryLimiter,
     Overlappable,
+    RayHost,
     Signalable,
     StorageInterposable,
     Terminable,
@@ -33,6 +36,18 @@ def test_an_unknown_name_is_refused_with_a_suggestion():
 
 def test_the_local_target_is_here():
     assert availability("local").is_available
+
+
+@pytest.mark.parametrize(
+    "capability", [Signalable, Terminable, Cancellable, Timeoutable, Overlappable, CheckpointStorage, ImageHost, MemoryLimiter]
+)
+def test_the_docker_target_has_its_capabilities(capability):
+    assert isinstance(create("docker", ManualClock()), capability)
+
+
+@pytest.mark.parametrize("capability", [StorageInterposable, RayHost])
+def test_what_the_docker_target_cannot_do_it_does_not_offer(capability):
+    assert not isinstance(create("docker", ManualClock()), capability)
 
 
 @pytest.mark.parametrize(
