@@ -33,9 +33,10 @@ def memory_line(*, limit_mib: int, used_mib: int) -> str:
     return f"Memory limit of {limit_mib} MiB exceeded{used}. {advice}"
 
 
-def describe_exit(key: AttemptKey, code: int) -> str:
-    """How an attempt ended, by the wait status as ``subprocess`` writes it."""
-    return f"exit code {code} in attempt {key.attempt}" if code >= 0 else f"signal {-code} in attempt {key.attempt}"
+def describe_exit(key: AttemptKey, code: int, why: str = "") -> str:
+    """How an attempt ended, by the wait status as ``subprocess`` writes it, and what the platform said of it."""
+    how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+    return f"{how} in attempt {key.attempt}" + (f": {why}" if why else "")
 
 
 def container_lines(exited: AttemptExited, t_s: float, message: tuple[str, str] | None) -> list[LogLine]:

@@ -250,8 +250,8 @@ class RunningExecution:
         code, exited_at_s = attempt.processes.returncode, attempt.exited_at_s
         if code is None or exited_at_s is None:  # it withstands SIGKILL, and ``finish`` has said so
             return events
-        self._note_foreign_kill(attempt)
-        ending = self.rules.end(attempt.key, succeeded=code == 0, detail=describe_exit(attempt.key, code))
+        kill = self._note_foreign_kill(attempt)
+        ending = self.rules.end(attempt.key, succeeded=code == 0, detail=describe_exit(attempt.key, code, kill))
         exited = AttemptExited(
             t_s=exited_at_s - self.launch.epoch_s,
             task=attempt.key.task,
@@ -264,16 +264,18 @@ class RunningExecution:
         )
         return [*events, *container_lines(exited, now_s - self.launch.epoch_s, attempt.message), exited]
 
-    def _note_foreign_kill(self, attempt: Attempt) -> None:
+    def _note_foreign_kill(self, attempt: Attempt) -> str:
+        """Tell the rules; returns how the platform says it."""
         kill = attempt.processes.foreign_kill()
         if kill is None:
-            return
+            return ""
         if kill.line:
             attempt.message = (kill.line, "")
         if kill.is_whole:
             self.rules.note_signal(attempt.key, signal.SIGKILL, "platform")
         else:
             self.rules.note_hurt(attempt.key, "platform")
+        return kill.line
 
 
 def not_startable(error: OSError) -> BrokenHarnessError:
