@@ -75,6 +75,10 @@ class Attempts:
         elif resource == JOBS:
             task.take_job(thing)
 
+    def silent(self) -> list[Pod]:
+        """Pods that are not known to run, nor to have ended."""
+        return [pod for _, _, pod in self._places.values() if pod.started_s is None and pod.end is None and pod.role != "submitter"]
+
     # ---- what follows ------------------------------------------------------------------------------------------------
 
     def take_started(self) -> list[tuple[AttemptKey, float]]:

@@ -226,6 +226,9 @@ class ClusterExecution:
     def _hear(self, now_s: float) -> list[Event]:
         """What was said, behind the starts of those who say it."""
         self.voices.receive(now_s)
+        for pod in self.attempts.silent():
+            if self.voices.has_spoken(pod.name):
+                self.attempts.begin(pod.uid, now_s)
         started = self.attempts.take_started()
         self._listen_to_new()
         said = self.voices.listen(now_s)

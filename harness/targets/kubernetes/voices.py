@@ -97,6 +97,13 @@ class Voices:
             self._selector.register(log.source.descriptor, selectors.EVENT_READ)
             log.start()
 
+    def has_spoken(self, name: str) -> bool:
+        """Whether a pod of that name has said anything, heard or not: then it runs."""
+        try:
+            return (self._events_dir / f"{name}.jsonl").stat().st_size > 0
+        except OSError:
+            return False
+
     def hears(self, uid: str) -> bool:
         """Whether a pod is listened to."""
         return uid in self._voices

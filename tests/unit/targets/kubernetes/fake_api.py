@@ -116,7 +116,7 @@ class FakeApi(Api):
         if not self.delete(PODS, name, namespace, uid=uid):
             raise ApiError(attempted="evict", what=f"pods/{namespace}/{name}", status=404, reason="NotFound")
 
-    def log(self, pod: str, namespace: str, container: str) -> Any:
+    def log(self, pod: str, namespace: str, container: str, *, follows: bool = True) -> Any:
         self._called("log", PODS, pod)
         return FakeStream(self.logs.get(pod, b""))
 
