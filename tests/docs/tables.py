@@ -13,7 +13,7 @@ from typing import Literal, Union, cast, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from harness.config import ChaosTable, JobTable, PromisesTable, ScenarioTable
+from harness.config import ChaosTable, DockerTable, JobTable, PromisesTable, ScenarioTable
 from harness.pytest_plugin import pytest_addoption
 from harness.scenario import (
     Cluster,
@@ -199,6 +199,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "toml-workload": lambda: fields_table(JobTable, Workload, Outside),
     "toml-logs": lambda: fields_table(LogPatterns),
     "toml-platform": lambda: fields_table(Platform),
+    "toml-docker": lambda: fields_table(DockerTable),
     "toml-promises": lambda: fields_table(PromisesTable),
     "toml-chaos": lambda: fields_table(ChaosTable),
     "pytest-options": options_table,

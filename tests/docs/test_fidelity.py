@@ -3,7 +3,13 @@
 from pathlib import Path
 
 from harness.scenario import GRACE_PROFILES
-from harness.targets.local.fidelity import FIDELITY
+from harness.targets.docker.fidelity import FIDELITY as DOCKER
+from harness.targets.local.fidelity import FIDELITY as LOCAL
+
+SECTIONS = {
+    "Target `local`: Cloud Run jobs as processes": LOCAL,
+    "Target `docker`: Cloud Run jobs as containers": DOCKER,
+}
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 
@@ -12,22 +18,24 @@ HEAD = """# Fidelity
 What is real, what is emulated, what is absent, and which conclusions therefore carry over to the real platform. The same rows stand in every report.
 A value marked *unverified* was not found in a source for this very case; it is assumed from the nearest one.
 
-This page is made from the code (`harness/targets/local/fidelity.py`, `harness/scenario/platform.py`); a test holds them together.
+This page is made from the code (`fidelity.py` of each of `harness/targets`, `harness/scenario/platform.py`); a test holds them together.
 """
 
 
 def rendered() -> str:
-    lines = [
-        HEAD,
-        "## Target `local`: Cloud Run jobs as processes",
-        "",
-        "| behaviour | here | what differs, and what cannot be concluded | source |",
-        "| --- | --- | --- | --- |",
-    ]
-    for row in FIDELITY:
-        here = row.here if row.verified else f"{row.here}, *unverified*"
-        lines.append(f"| {row.what} | {here} | {row.note} | {_link(row.source)} |")
-    lines += ["", "## Grace profiles", "", "| profile | signals | seconds | retry | source |", "| --- | --- | --- | --- | --- |"]
+    lines = [HEAD]
+    for title, rows in SECTIONS.items():
+        lines += [
+            f"## {title}",
+            "",
+            "| behaviour | here | what differs, and what cannot be concluded | source |",
+            "| --- | --- | --- | --- |",
+        ]
+        for row in rows:
+            here = row.here if row.verified else f"{row.here}, *unverified*"
+            lines.append(f"| {row.what} | {here} | {row.note} | {_link(row.source)} |")
+        lines.append("")
+    lines += ["## Grace profiles", "", "| profile | signals | seconds | retry | source |", "| --- | --- | --- | --- | --- |"]
     for profile in GRACE_PROFILES:
         seconds = f"{profile.budget_s:g}" + ("" if profile.verified else ", *unverified*")
         lines.append(f"| `{profile.name}` | {profile.signals} | {seconds} | {profile.retry} | {profile.source} |")
