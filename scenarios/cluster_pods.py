@@ -1,6 +1,6 @@
 """Pods of a job in a queue die, are deleted and evicted, of one host or of two that train together; and parts of the control plane do."""
 
-from harness.scenario import Injection, Platform, Victim
+from harness.scenario import Cluster, Injection, Platform, Victim
 from harness.scenario.cluster_faults import DeletePods, EvictPods, ForgetImage, LimitNamespace, RestartComponent
 from harness.scenario.expectations import (
     BitExactResume,
@@ -70,6 +70,13 @@ ONE_HOST = (
         "Kubernetes: the Eviction API is how drains and autoscalers take pods away",
         Injection(fault=EvictPods(), at=AtStep(step=13)),
         expects=(*goes_on(ON_DEMAND, attempts_max=2, failed_max=1, after_sigterm_max=0), GraceConduct(margin_s_min=2.0)),
+    ),
+    on_cluster(
+        "a-job-that-ignores-disruptions-is-not-charged-for-an-eviction",
+        "Kubernetes: a podFailurePolicy tells what Kubernetes took away from what the job broke",
+        Injection(fault=EvictPods(), at=AtStep(step=13)),
+        expects=goes_on(ON_DEMAND, attempts_max=2, after_sigterm_max=0),
+        cluster=Cluster(manifest="scenarios/manifests/job_ignoring_disruptions.yaml"),
     ),
     on_cluster(
         "without-retries-a-killed-container-fails-the-job-with-its-checkpoint-intact",

@@ -8,6 +8,7 @@ from harness.checkers import ALWAYS, CHECKERS
 from harness.runner import Run
 from harness.scenario import Expectation, Scenario
 from harness.verdict import Outcome
+from tests.detection.cluster_trials import CLUSTER_TRIALS, UNTRIED
 from tests.detection.matrix import Row
 from tests.detection.trials import DOES_NOT_APPLY, NEEDS_NODE_LOSS, RIGHT, Trial, right_trials, wrong_job, wrong_trials
 from workloads.broken import BROKEN
@@ -70,9 +71,11 @@ def test_a_wrong_job_is_run_with_the_right_one_beside_it() -> None:
 
 @pytest.mark.parametrize("kind", CHECKERS, ids=lambda kind: str(kind.__struct_config__.tag))
 def test_every_checker_has_a_wrong_job_that_it_must_catch(kind: type[Expectation]) -> None:
-    caught = [name for name, job in BROKEN.items() if job.promise == kind.__struct_config__.tag and name not in NEEDS_NODE_LOSS]
+    promise = str(kind.__struct_config__.tag)
+    caught = [name for name, job in BROKEN.items() if job.promise == promise and name not in NEEDS_NODE_LOSS]
+    caught += [trial.scenario.name for trial in CLUSTER_TRIALS if trial.promise == promise]
 
-    assert caught
+    assert bool(caught) != (promise in UNTRIED)
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -11,22 +11,30 @@ from msgspec.structs import replace
 
 from harness.scenario import Expectation, Injection, Outside, Platform, Scenario, Victim, Workload
 from harness.scenario.expectations import (
+    AdmittedTo,
     BitExactResume,
+    ChargesRetries,
     Completes,
+    ConsumesProvisioning,
     ExactlyOnceData,
     ExitCodes,
     Goodput,
     GraceConduct,
     IntactCheckpoints,
+    LeavesNothing,
     LogOrder,
     MakesProgress,
     NoHang,
     RanksAgree,
+    RecoversWithin,
     ResumesFromNewestDurable,
     SameResult,
+    SameRun,
     SavesAtCadence,
     SingleWriter,
+    SubmittedOnce,
     WithinRetries,
+    WorkloadEnds,
 )
 from harness.scenario.faults import FailWrites, FlipByte, Kill, OverlapAttempts, Terminate
 from harness.scenario.triggers import AtMarker, AtStep, OnEffect
@@ -55,11 +63,16 @@ RIGHT: dict[str, Workload] = {
 }
 """Jobs that keep every promise."""
 
+OF_CLUSTERS: frozenset[type[Expectation]] = frozenset(
+    {AdmittedTo, ChargesRetries, ConsumesProvisioning, LeavesNothing, SubmittedOnce, WorkloadEnds}
+)
+"""Promises that speak of queues and nodes: their trials are in ``cluster_trials``."""
+
 DOES_NOT_APPLY: dict[str, frozenset[type[Expectation]]] = {
-    "counter": frozenset({RanksAgree, SingleWriter}),
-    "linear": frozenset({RanksAgree}),
-    "linear-ranks": frozenset(),
-    "jax-gpu": frozenset({RanksAgree, SameResult, LogOrder, SingleWriter}),
+    "counter": OF_CLUSTERS | {RanksAgree, SingleWriter},
+    "linear": OF_CLUSTERS | {RanksAgree},
+    "linear-ranks": OF_CLUSTERS,
+    "jax-gpu": OF_CLUSTERS | {RanksAgree, SameResult, LogOrder, SingleWriter},
 }
 """Promises that a right job does not make: it has one rank, leaves no result beside its checkpoints, prints nothing for an operator,
 or has no fence against an older attempt that lives on, as the guide's job has none."""
@@ -138,6 +151,8 @@ def _resumes(lost_steps_max: int = SAVE_EVERY, *, after_sigterm_max: int | None 
         ExactlyOnceData(),
         SameResult(),
         RanksAgree(),
+        SameRun(),
+        RecoversWithin(total_s=60.0),
     )
 
 
@@ -217,11 +232,13 @@ TRIALS = (
             "forgets_optimizer": LOST_A_PART,
             "forgets_rng": LOST_A_PART,
             "keeps_log_in_memory": (),
+            "names_its_run_by_time": ("completes", "intact-checkpoints", "log-order", "resumes-from-newest-durable"),
             "off_by_one_on_resume": ("bit-exact-resume", "exactly-once-data", "same-result"),
             "renames_without_fsync": (),
+            "saves_nothing": ("completes", "log-order", "saves-at-cadence"),
             "restarts_data_order": ("bit-exact-resume", *LOST_A_PART),
             "stale_learning_rate": ("same-result",),
-            "starts_from_scratch": ("log-order",),
+            "starts_from_scratch": ("log-order", "same-run"),
         },
         right=("counter", "linear", "linear-ranks"),
         injections=(Injection(fault=Kill(), at=AtStep(step=13)),),
@@ -243,7 +260,7 @@ TRIALS = (
     ),
     Trial(
         name="when-killed-as-a-save-begins",
-        wrong={"deletes_old_before_new": ("log-order", "resumes-from-newest-durable"), "latest_before_data": ("log-order",)},
+        wrong={"deletes_old_before_new": ("log-order", "resumes-from-newest-durable"), "latest_before_data": ("log-order", "same-run")},
         right=("counter", "linear", "linear-ranks"),
         injections=(Injection(fault=Kill(), at=AtMarker(event="save.begin", nth=2)),),
         expects=KILLED_ONCE,
@@ -252,7 +269,7 @@ TRIALS = (
         name="when-killed-while-a-checkpoint-is-written",
         wrong={
             "picks_incomplete_checkpoint": ("resumes-from-newest-durable",),
-            "saves_in_place": ("log-order", "resumes-from-newest-durable"),
+            "saves_in_place": ("log-order", "resumes-from-newest-durable", "same-run"),
         },
         right=("linear", "linear-ranks"),
         injections=(Injection(fault=Kill(), at=AtMarker(event="save.write", nth=4)),),

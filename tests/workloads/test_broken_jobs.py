@@ -152,6 +152,29 @@ def test_reads_flag_between_long_steps_saves_a_step_too_late() -> None:
     assert right < 0.5 <= broken
 
 
+def test_names_its_run_by_time_finds_nothing_of_what_it_saved(broken: BrokenJobs) -> None:
+    job = broken("names_its_run_by_time")
+    job.kill_at("save.end", nth=2)
+
+    attempt = job.run()
+
+    assert attempt.restored_step == 0
+    assert sorted(path.name for path in job.checkpoints.glob("run_*/step_*")) == [
+        "step_00000005",
+        "step_00000010",
+        "step_00000015",
+        "step_00000020",
+    ]
+
+
+def test_saves_nothing_keeps_nothing_but_its_result(broken: BrokenJobs) -> None:
+    job = broken("saves_nothing")
+    assert job.kill_at("step", nth=12).steps("save.begin") == []
+
+    assert job.run().restored_step == 0
+    assert job.directories() == []
+
+
 def test_starts_from_scratch_trains_everything_again(broken: BrokenJobs) -> None:
     job = broken("starts_from_scratch")
     assert job.kill_at("save.end", nth=2).steps("save.end") == [5, 10]
