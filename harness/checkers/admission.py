@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.checkers.cluster import unseen
+from harness.checkers.cluster import fault_missed, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.lineage import Admission
 from harness.scenario.expectations import AdmittedTo
@@ -45,7 +45,7 @@ def _named(flavors: Sequence[str]) -> str:
 
 
 def _judge_flavors(task: int, admissions: Sequence[Admission], flavors: Sequence[str], *, evidence: Evidence, ruling: Ruling) -> None:
-    """A flavor that is wrong, or one too many, is broken for certain; one too few may have come yet where the run was broken off."""
+    """One admission too few may have come yet where the run was broken off; where a fault did not land, nobody owes what it brings."""
     seen = [admission.flavor for admission in admissions]
     if seen == list(flavors):
         if evidence.is_cut_short:
@@ -57,7 +57,11 @@ def _judge_flavors(task: int, admissions: Sequence[Admission], flavors: Sequence
     is_short = seen == list(flavors[: len(seen)])
     if is_short and said and stays[-1].state != "finished":
         wrong += f"; at the end it was {stays[-1].state}: {said}"
-    (ruling.doubts if is_short and evidence.is_cut_short else ruling.broken).append(wrong)
+    missed = fault_missed(evidence)
+    if missed:
+        ruling.doubts.append(f"{wrong}; {missed}")
+    else:
+        (ruling.doubts if is_short and evidence.is_cut_short else ruling.broken).append(wrong)
 
 
 def _judge_waits(task: int, admissions: Sequence[Admission], within_s: float, ruling: Ruling) -> None:

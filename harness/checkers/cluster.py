@@ -1,8 +1,10 @@
 """What the promises about a cluster share: which tasks there are to judge, and what to say where nobody saw a cluster."""
 
+from harness.checkers import landed
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import ClusterLeft
 from harness.lineage import Stay
+from harness.verdict import Outcome
 
 
 def unseen(what: str) -> str:
@@ -20,6 +22,12 @@ def doubt_end(evidence: Evidence, ruling: Ruling) -> None:
     ruling.doubt_lost(evidence.lost("cluster"))
     if evidence.is_cut_short:
         ruling.doubts.append("the run was broken off, and what is missing might have come yet")
+
+
+def fault_missed(evidence: Evidence) -> str:
+    """What keeps another outcome than the promised one from accusing anybody: it may be owed to a fault that did not land; else empty."""
+    finding = landed.check(evidence)
+    return "" if finding.outcome is Outcome.VALID else f"not every fault has landed: {finding.reason}"
 
 
 def looked_s(evidence: Evidence) -> float:

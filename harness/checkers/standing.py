@@ -2,7 +2,7 @@
 
 import re
 
-from harness.checkers.cluster import last_stay, looked_s, tasks_of, unseen
+from harness.checkers.cluster import fault_missed, last_stay, looked_s, tasks_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import WorkloadSeen
 from harness.lineage import Stay, StayState, state_of
@@ -44,10 +44,15 @@ def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Rul
     ruling.facts.append(where)
     if evidence.is_cut_short and standing != "finished":
         ruling.doubts.append(f"the run was broken off, so nobody knows where it would have ended; {where}")
-    elif standing != expectation.state:
-        ruling.broken.append(f"{where}, and {expectation.state} is promised")
+        return
+    wrong = ""
+    if standing != expectation.state:
+        wrong = f"{where}, and {expectation.state} is promised"
     elif expectation.message and not any(re.search(expectation.message, text) for text in _texts(seen)):
-        ruling.broken.append(f"{where}, and nothing that it says matches {expectation.message!r}: {'; '.join(_texts(seen))}")
+        wrong = f"{where}, and nothing that it says matches {expectation.message!r}: {'; '.join(_texts(seen))}"
+    missed = fault_missed(evidence) if wrong else ""
+    if wrong:
+        (ruling.doubts if missed else ruling.broken).append(f"{wrong}; {missed}" if missed else wrong)
 
 
 def _workload(task: int, stay: Stay, evidence: Evidence) -> WorkloadSeen | None:

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from harness.checkers.admission import check
 from harness.history import ObservationLost
-from harness.scenario import Platform
+from harness.scenario import Injection, Platform
+from harness.scenario.cluster_faults import PreemptWorkload
 from harness.scenario.expectations import AdmittedTo
+from harness.scenario.triggers import AtStep
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import Run, resumed
 from tests.unit.checkers.cluster_builders import NO_QUOTA, STOCKOUT, ClusterRun, condition, fallen_back
@@ -116,3 +118,13 @@ def test_only_the_very_same_admissions_are_right(seen: list[str], promised: list
         run.admit(flavor).evict().queued(NO_QUOTA)
     finding = judge(run.close(), tuple(promised))
     assert finding.outcome is (Outcome.VALID if seen == promised else Outcome.INVALID)
+
+
+def test_what_a_fault_brings_is_not_owed_where_it_did_not_land():
+    preempt = Injection(fault=PreemptWorkload(), at=AtStep(step=7), name="preempt")
+    run = ClusterRun().submit().admit("on-demand").attempt(0).begin().steps(1, 7).request("preempt", "preempt-workload")
+    promise = AdmittedTo(flavors=(("on-demand", "dws"),))
+    finding = check(promise, run.fork().close().evidence(injections=(preempt,)))
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "not every fault has landed" in finding.reason
+    assert check(promise, run.observe("preempt").close().evidence(injections=(preempt,))).outcome is Outcome.INVALID

@@ -3,7 +3,10 @@
 import pytest
 
 from harness.checkers.standing import check
+from harness.scenario import Injection
+from harness.scenario.cluster_faults import RevokeCapacity
 from harness.scenario.expectations import WorkloadEnds
+from harness.scenario.triggers import AtStep
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import Run, resumed
 from tests.unit.checkers.cluster_builders import STOCKOUT, ClusterRun, condition, fallen_back
@@ -74,3 +77,11 @@ def test_a_run_that_was_broken_off_might_have_ended_elsewhere():
 def test_without_a_workload_nothing_is_known():
     assert judge(resumed(), "finished").outcome is Outcome.UNKNOWN
     assert judge(fallen_back(), "finished").outcome is Outcome.VALID
+
+
+def test_where_a_fault_did_not_land_no_other_end_is_held_against_it():
+    revoke = Injection(fault=RevokeCapacity(), at=AtStep(step=7), name="revoke")
+    run = ended("admitted").attempt(0).begin().steps(1, 7).request("revoke", "revoke-capacity")
+    promise = WorkloadEnds(state="deactivated")
+    assert check(promise, run.fork().close("deadline").evidence(injections=(revoke,))).outcome is Outcome.UNKNOWN
+    assert check(promise, run.observe("revoke").close("deadline").evidence(injections=(revoke,))).outcome is Outcome.INVALID
