@@ -166,11 +166,12 @@ class Task:
         """The end of an attempt: that of its task, or of the first of its hosts that failed."""
         if self.outcome == "succeeded":
             return End(t_s=t_s, exit_code=0, signal=None, cause="job")
-        ends = [pod.end_at(t_s) for pod in attempt.hosts]
+        is_drivers = self.kind == "ray-cluster" and bool(self.outcome)  # its cluster is taken down after it: hosts that run are no deaths
+        ends = [pod.end_at(t_s) for pod in attempt.hosts if pod.end is not None or not is_drivers]
         failed = sorted((end for end in ends if not end.is_success), key=lambda end: end.t_s)
         if failed:
             return failed[0]
-        if self.kind == "ray-cluster" and self.outcome:
+        if is_drivers:
             return End(t_s=t_s, exit_code=1, signal=None, cause="job")  # the driver's own code is nowhere to be seen
         return ends[0] if ends else End(t_s=t_s, exit_code=None, signal=SIGKILL, cause="platform")
 

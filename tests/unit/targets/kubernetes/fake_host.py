@@ -27,7 +27,7 @@ from harness.targets.kubernetes.nodes import NodeHosting
 from harness.targets.kubernetes.queue import QueueHosting
 from harness.targets.kubernetes.watching import Change
 from tests.unit.targets.kubernetes.fake_api import FakeApi
-from tests.unit.targets.kubernetes.fake_machines import FakeMachines
+from tests.unit.targets.kubernetes.fake_node_containers import FakeNodeContainers
 
 RUN = "run-1"
 NAMESPACE = "harness-run-1"
@@ -40,7 +40,7 @@ class Host(NodeHosting, QueueHosting, ControlPlaneHosting):
 
     def __init__(self, directory: Path) -> None:
         self.api = FakeApi()
-        self.machines = FakeMachines(self.api)
+        self.machines = FakeNodeContainers(self.api)
         self.clock = ManualClock(monotonic_s=100.0)
         self.revoked: list[str] = []
         launch = Launch(

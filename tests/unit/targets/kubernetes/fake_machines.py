@@ -1,55 +1,78 @@
-"""Node containers in memory: they are started and stopped, and answer commands as a test says."""
+"""Machines in memory: they start and stop at once, or when a test lets them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Iterable, Sequence
 
-from harness.kind import CommandFailedError, NodeState
-from tests.unit.targets.kubernetes.fake_api import FakeApi
+from harness.errors import BrokenHarnessError
+from harness.kind import NodeContainer, NodeState, Topology
+from harness.targets.kubernetes.api import NODES, Object, Resource
+from harness.targets.kubernetes.pools import NodePools
+
+from .fake_api import FakeApi
+
+WAIT_S = 10.0
 
 
-@dataclass
 class FakeMachines:
-    """Those of ``harness.kind.NodeContainers`` that faults use; a node that starts registers when ``repair`` asks for it.
+    """What ``NodePools`` needs of node containers; node objects come and go with them when there is an API."""
 
-    Attributes:
-        states: By name.
-        done: What was asked, in order.
-        failing: Names of methods that fail.
-    """
+    def __init__(self, topology: Topology, api: FakeApi | None = None, *, off: Iterable[str] = ()) -> None:
+        self.states = {
+            f"{pool.name}-{number}": NodeState.EXITED if pool.name in off else NodeState.RUNNING
+            for pool in topology.pools
+            for number in range(pool.nodes)
+        }
+        self.calls: list[tuple[str, str]] = []
+        self.gate = threading.Event()  # starts wait for it
+        self.gate.set()
+        self.broken: set[str] = set()
+        self._api = api
+        for name, state in self.states.items():
+            if state is NodeState.RUNNING:
+                self._register(name)
 
-    api: FakeApi
-    states: dict[str, NodeState] = field(default_factory=dict)
-    done: list[tuple[object, ...]] = field(default_factory=list)
-    failing: set[str] = field(default_factory=set)
-
-    def _do(self, name: str, *what: object) -> None:
-        if name in self.failing:
-            raise CommandFailedError(command=["docker", name], outcome="ended with 1")
-        self.done.append((name, *what))
-
-    def state(self, name: str) -> NodeState:
-        return self.states.get(name, NodeState.RUNNING)
+    def list(self, pool: str | None = None) -> list[NodeContainer]:
+        nodes = [NodeContainer(name=name, pool=name.rpartition("-")[0], state=state) for name, state in self.states.items()]
+        return [node for node in nodes if pool in (None, node.pool)]
 
     def start(self, name: str) -> None:
-        self._do("start", name)
+        assert self.gate.wait(WAIT_S)
+        self.calls.append(("start", name))
+        if name in self.broken:
+            raise BrokenHarnessError(f"{name} does not start")
         self.states[name] = NodeState.RUNNING
 
-    def kill(self, name: str) -> None:
-        self._do("kill", name)
+    def stop(self, name: str, *, graceful: bool = True) -> None:
+        self.calls.append(("stop" if graceful else "kill", name))
         self.states[name] = NodeState.EXITED
 
-    def exec(self, name: str, argv: Sequence[str], *, deadline_s: float = 60.0, stdin: str | None = None) -> str:
-        self._do("exec", name, *argv)
-        return ""
+    def repair(self, names: Sequence[str] | None = None) -> None:
+        for name in names or self.states:
+            self._register(name)
 
-    def repair(self, names: Sequence[str] | None = None, *, deadline_s: float = 120.0) -> None:
-        from harness.targets.kubernetes.api import NODES
+    def forget(self, name: str) -> None:
+        self.calls.append(("forget", name))
+        if self._api is not None and self._api.get(NODES, name) is not None:
+            self._api.remove(NODES, name)
 
-        self._do("repair", tuple(names or ()))
-        for name in names or ():
-            if self.api.get(NODES, name) is None:
-                self.api.put(NODES, {"metadata": {"name": name}, "spec": {}})
+    def _register(self, name: str) -> None:
+        if self._api is not None:
+            self._api.put(NODES, {"metadata": {"name": name, "labels": {}}})
 
-    def scripts(self) -> list[str]:
-        """The last words of what was run in nodes."""
-        return [str(what[-1]) for what in self.done if what[0] == "exec"]
+
+def finish(pools: NodePools) -> None:
+    """Let everything end that was begun; the next tick tells it."""
+    for work in [*pools._works]:
+        work.future.exception(WAIT_S)
+
+
+def pod(name: str, *, node: str = "", namespace: str = "run", chips: int = 4, **more: Object) -> tuple[Resource, Object]:
+    """A pod; ``metadata``, ``spec`` and ``status`` are laid over it."""
+    from harness.targets.kubernetes.api import PODS
+
+    container = {"name": "host", "resources": {"requests": {"google.com/tpu": str(chips)}}}
+    return PODS, {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"pod-{name}"} | more.get("metadata", {}),
+        "spec": {"containers": [container]} | ({"nodeName": node} if node else {}) | more.get("spec", {}),
+        "status": {"phase": "Running" if node else "Pending"} | more.get("status", {}),
+    }

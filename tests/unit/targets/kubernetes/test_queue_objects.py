@@ -1,0 +1,106 @@
+"""Kueue's objects of a run, and that the cluster's are afterwards as they were before."""
+
+import pytest
+
+from harness.clock import ManualClock
+from harness.errors import BrokenHarnessError
+from harness.targets.kubernetes.api import ADMISSION_CHECKS, CLUSTER_QUEUES, LOCAL_QUEUES, PROVISIONING_CONFIGS, RESOURCE_FLAVORS
+from harness.targets.kubernetes.manifest_files import guide_queues
+from harness.targets.kubernetes.queue_objects import QueueObjects, put_back
+from tests.unit.targets.kubernetes.fake_api import FakeApi
+
+NAMESPACE = "harness-run-1"
+
+
+def objects(api: FakeApi, clock: ManualClock | None = None) -> QueueObjects:
+    return QueueObjects(api, clock or ManualClock(), guide_queues(), NAMESPACE)
+
+
+def active(api: FakeApi) -> None:
+    api.set_condition(CLUSTER_QUEUES, "cluster-queue", type="Active", status="True")
+    api.set_condition(LOCAL_QUEUES, "user-queue", NAMESPACE, type="Active", status="True")
+
+
+def test_the_guides_objects_are_applied_the_local_queue_in_the_runs_namespace():
+    api = FakeApi()
+
+    objects(api).apply()
+
+    assert {key for key in api.objects if key[0] == "localqueues"} == {("localqueues", NAMESPACE, "user-queue")}
+    assert {key[2] for key in api.objects if key[0] == "resourceflavors"} == {"default-cpu", "on-demand", "dws"}
+    queue = api.objects["clusterqueues", "", "cluster-queue"]
+    (group,) = queue["spec"]["resourceGroups"]
+    assert [flavor["name"] for flavor in group["flavors"]] == ["default-cpu", "on-demand", "dws"]
+    assert queue["spec"]["admissionChecksStrategy"]["admissionChecks"] == [{"name": "dws-prov", "onFlavors": ["dws"]}]
+
+
+def test_queues_are_waited_for_until_kueue_takes_jobs():
+    api = FakeApi()
+    queues = objects(api)
+    queues.apply()
+    active(api)
+
+    queues.await_active()
+
+
+def test_queues_that_stay_inactive_are_told_with_kueues_words():
+    api, clock = FakeApi(), ManualClock()
+    queues = objects(api, clock)
+    queues.apply()
+    api.set_condition(CLUSTER_QUEUES, "cluster-queue", type="Active", status="False", reason="CheckNotFoundOrInactive", message="no check")
+
+    with pytest.raises(
+        BrokenHarnessError, match=r"clusterqueues cluster-queue \(CheckNotFoundOrInactive: no check\).*localqueues user-queue"
+    ):
+        queues.await_active()
+
+
+def test_what_was_not_there_is_gone_afterwards_queues_first():
+    api = FakeApi()
+    queues = objects(api)
+    replaced = queues.replaced()
+    queues.apply()
+
+    assert put_back(api, ManualClock(), replaced) == []
+
+    assert {key[0] for key in api.objects} == {"localqueues"}  # it goes with the namespace
+    deleted = [name for verb, name, _ in api.calls if verb == "delete"]
+    assert deleted[0] == "clusterqueues"
+
+
+def test_what_was_there_is_as_it_was():
+    api = FakeApi()
+    before = {
+        "metadata": {"name": "dws-prov", "uid": "u", "resourceVersion": "5"},
+        "spec": {"controllerName": "another"},
+        "status": {"x": 1},
+    }
+    api.put(ADMISSION_CHECKS, before)
+    queues = objects(api)
+    replaced = queues.replaced()
+    queues.apply()
+    assert api.objects["admissionchecks", "", "dws-prov"]["spec"]["controllerName"] != "another"
+
+    put_back(api, ManualClock(), replaced)
+    put_back(api, ManualClock(), replaced)
+
+    assert api.objects["admissionchecks", "", "dws-prov"]["spec"]["controllerName"] == "another"
+    assert ("provisioningrequestconfigs", "", "dws-config") not in api.objects
+    assert all("resourceVersion" not in one.before for one in replaced)
+
+
+def test_an_object_that_kueue_holds_back_is_told():
+    class HeldApi(FakeApi):
+        def delete(self, resource, name, namespace="", grace_s=None, uid=""):
+            return True if resource == RESOURCE_FLAVORS else super().delete(resource, name, namespace, grace_s, uid)
+
+    api = HeldApi()
+    queues = objects(api)
+    replaced = queues.replaced()
+    queues.apply()
+
+    problems = put_back(api, ManualClock(), replaced)
+
+    assert len(problems) == 3
+    assert "resourceflavors default-cpu is still being deleted" in problems[0]
+    assert api.get(PROVISIONING_CONFIGS, "dws-config") is None

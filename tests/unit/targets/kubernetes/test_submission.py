@@ -1,0 +1,228 @@
+"""What is submitted, and that nothing of a manifest is changed but what ties it to the run."""
+
+import copy
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.capabilities import Launch
+from harness.errors import InvalidDocumentError
+from harness.scenario import Cluster
+from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object
+from harness.targets.kubernetes.pod_edits import PodEdits
+from harness.targets.kubernetes.run_storage import RunStorage
+from harness.targets.kubernetes.submission import Submission
+from tests.unit.targets.kubernetes.fake_host import cluster_at
+
+
+def submission_of(tmp_path: Path, **fields: Any) -> Submission:
+    cluster = cluster_at(tmp_path)
+    fields = {"command": ("python", "-m", "job"), "environment": {"STEPS": "3"}, "directory": tmp_path / "code", **fields}
+    launch = Launch(run_id="run-1", job="job", checkpoint_dir=tmp_path / "checkpoints", logs_dir=tmp_path, root=tmp_path, **fields)
+    edits = PodEdits(launch=launch, cluster=cluster, storage=RunStorage(cluster.shared_dir, launch))
+    edits.check()
+    return Submission(edits, ray_version="2.53.0")
+
+
+def variables(template: Object) -> dict[str, Any]:
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in template["spec"]["containers"][0]["env"]}
+
+
+def test_a_job_of_one_host_waits_in_the_queue_and_asks_for_its_chips(tmp_path):
+    submission = submission_of(tmp_path, max_retries=2, grace_s=7.6, cluster=Cluster(priority="high"))
+
+    job = submission.build(1)
+
+    assert submission.resource == JOBS
+    assert submission.companions() == []
+    assert job["metadata"]["name"] == "job-1"
+    assert job["metadata"]["labels"] == {
+        "kueue.x-k8s.io/queue-name": "user-queue",
+        "kueue.x-k8s.io/priority-class": "high",
+        "chaos-harness/run-id": "run-1",
+        "chaos-harness/task": "1",
+    }
+    spec = job["spec"]
+    assert (spec["backoffLimit"], spec["completions"], spec["parallelism"], spec["podReplacementPolicy"]) == (2, 1, 1, "Failed")
+    assert "completionMode" not in spec
+    pod = spec["template"]["spec"]
+    assert (pod["restartPolicy"], pod["terminationGracePeriodSeconds"]) == ("Never", 8)
+    assert pod["nodeSelector"] == {"cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice", "cloud.google.com/gke-tpu-topology": "4x4"}
+    assert [one["key"] for one in pod["tolerations"]] == ["google.com/tpu", "cloud.google.com/gke-queued"]
+    (container,) = pod["containers"]
+    assert container["command"] == ["python", "-m", "job"]
+    assert container["resources"]["limits"] == {"google.com/tpu": "4"}
+    assert spec["template"]["metadata"]["labels"]["chaos-harness/role"] == "host"
+
+
+def test_a_pod_knows_who_it_is_and_where_it_speaks(tmp_path):
+    told = variables(submission_of(tmp_path, armed=("step:after",)).build(0)["spec"]["template"])
+
+    assert list(told)[:2] == ["POD_NAME", "POD_UID"]  # what follows is made of them
+    assert told["HARNESS_EVENTS"] == f"{tmp_path}/runs/run-1/events/$(POD_NAME).jsonl"
+    assert told["HARNESS_BARRIER"] == f"{tmp_path}/runs/run-1/sockets/0"
+    assert (told["HARNESS_ARMED"], told["HARNESS_RUN_ID"]) == ("step:after", "run-1")
+    assert (told["CHECKPOINT_DIR"], told["CLOUD_RUN_JOB"], told["CLOUD_RUN_TASK_INDEX"], told["STEPS"]) == ("/checkpoints", "job", "0", "3")
+    assert "CLOUD_RUN_TASK_ATTEMPT" not in told
+
+
+def test_nothing_is_armed_where_no_trigger_needs_it(tmp_path):
+    assert not {"HARNESS_BARRIER", "HARNESS_ARMED"} & set(variables(submission_of(tmp_path).build(0)["spec"]["template"]))
+
+
+def test_every_volume_is_mounted_and_only_the_runs_own_can_be_written(tmp_path):
+    spec = submission_of(tmp_path).build(0)["spec"]["template"]["spec"]
+
+    mounted = {one["name"]: one for one in spec["containers"][0]["volumeMounts"]}
+    assert set(mounted) == {one["name"] for one in spec["volumes"]}
+    assert {name for name, one in mounted.items() if not one["readOnly"]} == {"harness-checkpoints", "harness-events", "harness-sockets"}
+
+
+def test_several_hosts_find_one_another_by_name(tmp_path):
+    submission = submission_of(tmp_path, ranks=2, max_retries=3, tasks=2)
+
+    job, (service, _) = submission.build(0), submission.companions()
+
+    spec, told = job["spec"], variables(job["spec"]["template"])
+    assert (spec["completionMode"], spec["completions"], spec["backoffLimit"]) == ("Indexed", 2, 6)
+    assert (told["JAX_COORDINATOR_ADDRESS"], told["JAX_PROCESS_COUNT"]) == ("job-0-0.hosts-0:8476", "2")
+    assert "job-completion-index" in told["JAX_PROCESS_ID"]["fieldRef"]["fieldPath"]
+    assert spec["template"]["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
+    assert (service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]) == ("None", True)
+
+
+def test_a_memory_limit_is_the_containers(tmp_path):
+    container = submission_of(tmp_path, memory_mib=64).build(0)["spec"]["template"]["spec"]["containers"][0]
+
+    assert container["resources"]["limits"]["memory"] == "64Mi"
+
+
+def test_a_ray_job_has_a_head_a_group_of_hosts_and_a_submitter_that_all_can_run(tmp_path):
+    submission = submission_of(tmp_path, ranks=4, cluster=Cluster(submits="ray-job"), max_retries=1)
+
+    job = submission.build(0)
+
+    assert submission.resource == RAY_JOBS
+    spec = job["spec"]
+    assert shlex.split(spec["entrypoint"]) == ["env", "-C", str(tmp_path / "code"), "python", "-m", "job"]
+    assert (spec["backoffLimit"], spec["shutdownAfterJobFinishes"]) == (1, True)
+    (group,) = spec["rayClusterSpec"]["workerGroupSpecs"]
+    assert group["numOfHosts"] == 4
+    told = variables(group["template"])
+    assert (told["TPU_ACCELERATOR_TYPE"], told["TPU_TOPOLOGY"], told["JAX_PLATFORMS"]) == ("v6e-16", "4x4", "cpu")
+    assert told["PYTHONPATH"] == str(tmp_path / "code")
+    head, submitter = spec["rayClusterSpec"]["headGroupSpec"]["template"], spec["submitterPodTemplate"]
+    roles = [template["metadata"]["labels"]["chaos-harness/role"] for template in (head, group["template"], submitter)]
+    assert roles == ["head", "host", "submitter"]
+    for template in (head, group["template"], submitter):
+        assert template["spec"]["containers"][0]["image"] == "chaos-harness-job:1"
+        assert "/opt/environment" in [one["mountPath"] for one in template["spec"]["containers"][0]["volumeMounts"]]
+
+
+def test_what_the_job_sets_itself_stays(tmp_path):
+    submission = submission_of(tmp_path, cluster=Cluster(submits="ray-job"), environment={"TPU_TOPOLOGY": "2x2", "JAX_PLATFORMS": "tpu"})
+
+    (group,) = submission.build(0)["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+
+    names = [one["name"] for one in group["template"]["spec"]["containers"][0]["env"]]
+    assert len(names) == len(set(names))
+    told = variables(group["template"])
+    assert (told["TPU_TOPOLOGY"], told["JAX_PLATFORMS"]) == ("2x2", "tpu")
+
+
+MANIFEST = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: script, namespace: default}
+data: {train.py: "print(1)"}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: as-written
+  namespace: default
+  labels: {kueue.x-k8s.io/queue-name: other-queue}
+  annotations: {a: b}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {labels: {app: x}}
+    spec:
+      restartPolicy: OnFailure
+      containers:
+      - name: main
+        image: somewhere/else:1
+        command: [python, /app/train.py]
+        env: [{name: OWN, value: "1"}, {name: HARNESS_EVENTS, value: /dev/null}]
+        volumeMounts: [{name: script, mountPath: /app}]
+      volumes: [{name: script, configMap: {name: script}}]
+"""
+
+
+def test_a_manifest_is_submitted_as_it_is_written_but_for_what_ties_it_to_the_run(tmp_path):
+    (tmp_path / "job.yaml").write_text(MANIFEST)
+    submission = submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    job = submission.build(0)
+
+    (config,) = submission.companions()
+    assert config["data"] == {"train.py": "print(1)"}
+    written = list(yaml.safe_load_all(MANIFEST))[1]
+    assert job["metadata"]["name"] == "job-0"
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "other-queue"
+    assert job["metadata"]["annotations"] == {"a": "b"}
+    assert "namespace" not in job["metadata"]
+    assert job["spec"]["backoffLimit"] == 0
+    template = job["spec"]["template"]
+    assert template["metadata"]["labels"]["app"] == "x"
+    assert template["spec"]["restartPolicy"] == "OnFailure"
+    main, before = template["spec"]["containers"][0], written["spec"]["template"]["spec"]["containers"][0]
+    assert (main["command"], main["name"], main["image"]) == (before["command"], "main", "chaos-harness-job:1")
+    assert main["volumeMounts"][0] == before["volumeMounts"][0]
+    told = variables(template)
+    assert told["OWN"] == "1"
+    assert told["HARNESS_EVENTS"].endswith("$(POD_NAME).jsonl")
+
+
+def test_two_tasks_of_a_manifest_do_not_share_what_was_edited(tmp_path):
+    (tmp_path / "job.yaml").write_text(MANIFEST)
+    submission = submission_of(tmp_path, tasks=2, cluster=Cluster(manifest="job.yaml"))
+
+    first, second = copy.deepcopy(submission.build(0)), submission.build(1)
+
+    assert second["metadata"]["name"] == "job-1"
+    assert len(first["spec"]["template"]["spec"]["volumes"]) == len(second["spec"]["template"]["spec"]["volumes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: [", "is no YAML"),
+        ("- 1", "is no object with a name"),
+        ("{kind: Job, apiVersion: batch/v1, metadata: {}}", "is no object with a name"),
+        ("{kind: Secret, apiVersion: v1, metadata: {name: a}}", "v1/Secret is not known here"),
+        ("{kind: ConfigMap, apiVersion: v1, metadata: {name: a}}", "holds 0 Jobs and RayJobs"),
+        (MANIFEST + "---" + MANIFEST, "holds 2 Jobs and RayJobs"),
+    ],
+)
+def test_a_manifest_that_cannot_be_submitted_is_refused_with_its_place(tmp_path, text, problem):
+    (tmp_path / "job.yaml").write_text(text)
+
+    with pytest.raises(InvalidDocumentError, match=problem) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    assert "job.yaml" in str(caught.value)
+
+
+def test_a_manifest_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InvalidDocumentError, match=r"no-such\.yaml"):
+        submission_of(tmp_path, cluster=Cluster(manifest="no-such.yaml"))
+
+
+def test_a_directory_that_is_on_no_node_is_refused(tmp_path):
+    with pytest.raises(InvalidDocumentError, match=r"/elsewhere is on no node of the cluster"):
+        submission_of(tmp_path, directory=Path("/elsewhere"))
