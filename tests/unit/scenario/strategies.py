@@ -19,23 +19,49 @@ from harness.scenario import (
     Workload,
     injection_name,
 )
+from harness.scenario.cluster_faults import (
+    BreakNode,
+    CordonNode,
+    DeletePods,
+    DrainNode,
+    EvictPods,
+    EvictWorkload,
+    ForgetImage,
+    InterruptNode,
+    LimitNamespace,
+    LoseNode,
+    LosePool,
+    LowerQuota,
+    OccupyCapacity,
+    PreemptWorkload,
+    RestartComponent,
+    RevokeCapacity,
+)
 from harness.scenario.expectations import (
+    AdmittedTo,
     BitExactResume,
+    ChargesRetries,
     Completes,
+    ConsumesProvisioning,
     ExactlyOnceData,
     ExitCodes,
     Goodput,
     GraceConduct,
     IntactCheckpoints,
+    LeavesNothing,
     LogOrder,
     MakesProgress,
     NoHang,
     RanksAgree,
+    RecoversWithin,
     ResumesFromNewestDurable,
     SameResult,
+    SameRun,
     SavesAtCadence,
     SingleWriter,
+    SubmittedOnce,
     WithinRetries,
+    WorkloadEnds,
 )
 from harness.scenario.faults import (
     AddEmptyStep,
@@ -57,7 +83,7 @@ from harness.scenario.faults import (
     Terminate,
     TruncateFile,
 )
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from tests.unit.strategies import POSITIVE, at_least, instances
 
 RANKS, TASKS, RETRIES = 3, 4, 5
@@ -69,6 +95,8 @@ ranks = st.integers(0, RANKS - 1)
 words = st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True)
 patterns = st.sampled_from([r"step (\d+)", "^saved", "SIGTERM|kill", "", "ü+"])
 step_patterns = st.sampled_from(["", r"step (?P<step>\d+)", r"^(?P<step>\d+):"])
+
+flavors = st.lists(st.lists(st.sampled_from(["on-demand", "dws"]), max_size=3).map(tuple), min_size=1, max_size=TASKS).map(tuple)
 
 FAULTS: dict[type[Fault], st.SearchStrategy[Fault]] = {
     Terminate: instances(Terminate),
@@ -88,6 +116,18 @@ FAULTS: dict[type[Fault], st.SearchStrategy[Fault]] = {
     AddStaleTemporary: instances(AddStaleTemporary),
     FailWrites: instances(FailWrites, {"operations": counts, "duration_s": POSITIVE}),
     SlowWrites: instances(SlowWrites, {"delay_s": POSITIVE, "duration_s": POSITIVE}),
+    DeletePods: instances(DeletePods, {"grace_s": st.none() | counts}),
+    EvictPods: instances(EvictPods),
+    InterruptNode: instances(InterruptNode, {"notice_s": at_least(0.0), "duration_s": POSITIVE}),
+    LowerQuota: instances(LowerQuota, {"to": counts, "duration_s": POSITIVE}),
+    LimitNamespace: instances(LimitNamespace, {"chips": counts, "duration_s": POSITIVE}),
+    OccupyCapacity: instances(OccupyCapacity, {"chips": counts, "duration_s": POSITIVE}),
+    RevokeCapacity: instances(RevokeCapacity, {"reactivate_s": at_least(0.0)}),
+    RestartComponent: instances(RestartComponent),
+    **{
+        kind: instances(kind, {"duration_s": POSITIVE})
+        for kind in (CordonNode, DrainNode, BreakNode, LoseNode, LosePool, EvictWorkload, PreemptWorkload, ForgetImage)
+    },
 }
 
 TRIGGERS: dict[type[Trigger], st.SearchStrategy[Trigger]] = {
@@ -96,6 +136,8 @@ TRIGGERS: dict[type[Trigger], st.SearchStrategy[Trigger]] = {
     OnLog: instances(OnLog, {"pattern": patterns, "nth": positive_counts}),
     AfterSeconds: instances(AfterSeconds, {"seconds": at_least(0.0)}),
     OnEffect: instances(OnEffect, {"of": words}),
+    AtSubmission: instances(AtSubmission),
+    OnCondition: instances(OnCondition, {"condition": st.sampled_from(["Admitted", "Provisioned", "Running"]), "nth": positive_counts}),
 }
 
 EXPECTATIONS: dict[type[Expectation], st.SearchStrategy[Expectation]] = {
@@ -117,6 +159,14 @@ EXPECTATIONS: dict[type[Expectation], st.SearchStrategy[Expectation]] = {
     SavesAtCadence: instances(SavesAtCadence, {"every": positive_counts, "missed_max": counts}),
     SameResult: instances(SameResult),
     RanksAgree: instances(RanksAgree),
+    AdmittedTo: instances(AdmittedTo, {"flavors": flavors, "within_s": at_least(0.0)}),
+    SubmittedOnce: instances(SubmittedOnce),
+    SameRun: instances(SameRun),
+    ConsumesProvisioning: instances(ConsumesProvisioning),
+    WorkloadEnds: instances(WorkloadEnds, {"message": patterns}),
+    ChargesRetries: instances(ChargesRetries, {"failed_max": counts}),
+    LeavesNothing: instances(LeavesNothing),
+    RecoversWithin: instances(RecoversWithin, {"total_s": POSITIVE}),
 }
 
 faults = st.one_of(list(FAULTS.values()))
@@ -167,12 +217,14 @@ def injections(draw: st.DrawFn) -> tuple[Injection, ...]:
         if isinstance(fault, DamageFault) and not ending:
             fault = Kill()
         of = draw(st.sampled_from(ending if isinstance(fault, DamageFault) else ["", *earlier]))
+        at = OnEffect(of=of) if of else draw(triggers.filter(lambda at: not isinstance(at, OnEffect)))
+        acts_once = isinstance(at, OnEffect | AtSubmission | OnCondition)
         found.append(
             Injection(
                 fault=fault,
-                at=OnEffect(of=of) if of else draw(triggers.filter(lambda at: not isinstance(at, OnEffect))),
+                at=at,
                 victim=Victim(task=draw(st.integers(0, TASKS - 1)), rank=draw(_rank_of(fault))),
-                attempts=tuple(draw(st.lists(st.integers(0, RETRIES), min_size=1, max_size=1 if of else None, unique=True))),
+                attempts=tuple(draw(st.lists(st.integers(0, RETRIES), min_size=1, max_size=1 if acts_once else None, unique=True))),
                 name=draw(st.sampled_from(["", f"fault-{number}"])),
             )
         )

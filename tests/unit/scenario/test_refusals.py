@@ -202,7 +202,7 @@ def test_a_field_of_a_document_is_named_by_its_whole_path(path: str, value: obje
 
 def test_an_unknown_kind_is_answered_with_those_there_are():
     data = encode(scenario()).replace(b'"completes"', b'"zzz"')
-    with pytest.raises(InvalidDocumentError, match=r"known: bit-exact-resume, completes, .*, within-retries"):
+    with pytest.raises(InvalidDocumentError, match=r"known: admitted-to, bit-exact-resume, .*, workload-ends"):
         decode(data, Scenario, document="x")
 
 
