@@ -20,7 +20,6 @@ from harness.targets.kubernetes.api import (
     RAY_CLUSTERS,
     RAY_JOBS,
     WORKLOADS,
-    Object,
     labels_of,
     name_of,
     resource_of,
@@ -109,6 +108,7 @@ class ClusterExecution:
             HarnessError: When something cannot be made; the caller takes away what was.
         """
         grounds, launch = self.grounds, self.grounds.launch
+        self._refuse_foreign_namespace()
         record = RunRecord(
             run_id=launch.run_id,
             namespace=grounds.namespace,
@@ -131,14 +131,16 @@ class ClusterExecution:
         self._watches = Watches(grounds.api, watched)
         self._selector.register(self._watches.descriptor, selectors.EVENT_READ)
 
-    def _make_namespace(self) -> None:
-        labels = {ALLOW_LABEL: "true", RUN_ID_LABEL: self.grounds.launch.run_id}
+    def _refuse_foreign_namespace(self) -> None:
         name = self.grounds.namespace
         found = self.grounds.api.get(NAMESPACES, name)
         if found is not None and labels_of(found).get(ALLOW_LABEL) != "true":
             raise BrokenHarnessError(f"namespace {name} is there and does not say {ALLOW_LABEL}: true; it is not ours to act in")
-        manifest: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-        self.grounds.api.apply(NAMESPACES, manifest)
+
+    def _make_namespace(self) -> None:
+        labels = {ALLOW_LABEL: "true", RUN_ID_LABEL: self.grounds.launch.run_id}
+        metadata = {"name": self.grounds.namespace, "labels": labels}
+        self.grounds.api.apply(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
     def _make_companions(self) -> None:
         for thing in self._submission.companions():

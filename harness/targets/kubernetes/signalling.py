@@ -11,6 +11,7 @@ from harness.history import Cause, LogLine, SignalSent
 from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
 from harness.targets.kubernetes.api import Object, uid_of
 from harness.targets.kubernetes.execution import ClusterExecution
+from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.notices import Notices
 from harness.targets.kubernetes.pod_processes import send_all, states_of
 
@@ -20,6 +21,15 @@ STANDING_STILL = (signal.SIGSTOP, signal.SIGCONT)
 
 class ProcessHosting(ABC):
     """The part of the target that is ``Signalable`` and ``Terminable``."""
+
+    @property
+    @abstractmethod
+    def grounds(self) -> Grounds:
+        """What the run works with; seen to be the cluster that it began on.
+
+        Raises:
+            LookupError: When no execution runs, or another cluster answers.
+        """
 
     @property
     @abstractmethod
@@ -106,9 +116,9 @@ class ProcessHosting(ABC):
         Raises:
             LookupError: When there is none.
         """
-        execution = self.execution
+        execution, inventory = self.execution, self.grounds.inventory
         own = {pod.uid for pod in execution.attempts.pods_of(AttemptKey(victim.task, victim.attempt)) if pod.end is None}
-        found = [pod for pod in execution.grounds.inventory.pods(victim.task, "host") if uid_of(pod) in own]
+        found = [pod for pod in inventory.pods(victim.task, "host") if uid_of(pod) in own]
         if not found:
             raise LookupError(f"attempt {victim.attempt} of task {victim.task} does not run")
         return found

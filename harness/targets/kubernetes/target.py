@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from harness.capabilities import Fidelity, Launch
 from harness.clock import Clock
-from harness.errors import StoreError, TargetUnavailableError
+from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
 from harness.history import BarrierReached, Event
 from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
 from harness.targets.kubernetes.api import NAMESPACES, Api, ApiError, uid_of
@@ -82,11 +82,18 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         self._execution = execution
         try:
             execution.begin()
-        except BaseException:
-            self.stop()
+        except BaseException as error:
+            self._stop_after(error)
             raise
         if self._waited_s >= 1.0:
             execution.pending.append(execution.say(f"Waited {self._waited_s:.0f} s for another run on the cluster."))
+
+    def _stop_after(self, error: BaseException) -> None:
+        """Take away what was begun; what fails at that does not hide why."""
+        try:
+            self.stop()
+        except BrokenHarnessError as other:
+            error.add_note(f"and while taking away what was begun: {other}")
 
     def poll(self) -> Sequence[Event]:
         """See ``Target``."""

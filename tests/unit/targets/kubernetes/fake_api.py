@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,7 +45,9 @@ class FakeApi(Api):
 
     def remove(self, resource: Resource, name: str, namespace: str = "") -> None:
         """The object is gone."""
-        self._tell("deleted", resource, self.objects.pop((resource.plural, namespace, name)))
+        item = self.objects.pop((resource.plural, namespace, name))
+        item["metadata"]["resourceVersion"] = str(next(self._numbers))
+        self._tell("deleted", resource, item)
 
     def finish(self, name: str, namespace: str) -> None:
         """The grace of a pod is over."""
@@ -120,6 +123,9 @@ class FakeApi(Api):
         self._called("log", PODS, pod)
         return FakeStream(self.logs.get(pod, b""))
 
+    def watch(self, resource: Resource, namespace: str, selector: str, version: str) -> Any:
+        return FakeWatch(self, Watched(resource, namespace, selector), int(version))
+
     def close(self) -> None:
         pass
 
@@ -158,6 +164,38 @@ class FakeWatches(Watches):
     def _concerns(one: Watched, change: Change) -> bool:
         key = _key(change.resource, change.object)
         return _matches(key, change.object, one.resource, one.namespace, one.selector)
+
+
+class FakeWatch:
+    """The stream of a watch: lines as they happen, until it is shut down."""
+
+    def __init__(self, api: FakeApi, watched: Watched, version: int) -> None:
+        self._api, self._watched, self._version = api, watched, version
+        self._seen = 0
+        self._is_ended = threading.Event()
+
+    def read1(self, size: int) -> bytes:
+        while not self._is_ended.is_set():
+            new, self._seen = self._api.changes[self._seen :], len(self._api.changes)
+            lines = [self._line(change) for change in new if self._is_mine(change)]
+            if lines:
+                return b"".join(lines)
+            self._is_ended.wait(0.002)
+        return b""
+
+    def _is_mine(self, change: Change) -> bool:
+        one = self._watched
+        is_new = int(change.object["metadata"]["resourceVersion"]) > self._version
+        return is_new and _matches(_key(change.resource, change.object), change.object, one.resource, one.namespace, one.selector)
+
+    def _line(self, change: Change) -> bytes:
+        return json.dumps({"type": change.kind.upper(), "object": change.object}).encode() + b"\n"
+
+    def shutdown(self) -> None:
+        self._is_ended.set()
+
+    def close(self) -> None:
+        self._is_ended.set()
 
 
 class FakeStream:

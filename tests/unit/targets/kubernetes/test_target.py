@@ -1,0 +1,409 @@
+"""A run from its start to its end on a cluster in memory; what the controllers would do, the test does."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.capabilities import (
+    CheckpointStorage,
+    ControlPlaneHost,
+    ImageHost,
+    Launch,
+    NodeHost,
+    PodHost,
+    Processes,
+    QueueHost,
+    Signalable,
+    Target,
+    Terminable,
+    TurnTaking,
+)
+from harness.clock import SystemClock
+from harness.errors import BrokenHarnessError, TargetUnavailableError
+from harness.history import (
+    AttemptExited,
+    AttemptStarted,
+    ClusterLeft,
+    Event,
+    ExecutionFinished,
+    ExecutionStarted,
+    LogLine,
+    PoolScaled,
+    StepDone,
+    TaskFinished,
+)
+from harness.kind import DEFAULT_TOPOLOGY
+from harness.scenario import Cluster
+from harness.targets.kubernetes import ending, target
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, Object
+from harness.targets.kubernetes.fidelity import FIDELITY
+from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
+from harness.targets.kubernetes.run_record import read_record
+from tests.unit.targets.kubernetes.cluster_objects import condition
+from tests.unit.targets.kubernetes.fake_api import FakeApi
+from tests.unit.targets.kubernetes.fake_host import cluster_at
+from tests.unit.targets.kubernetes.fake_machines import FakeMachines
+
+RUN = "run-1"
+NAMESPACE = "harness-run-1"
+PATIENCE_S = 20.0
+
+
+class ClusterApi(FakeApi):
+    """Kueue's queues become active by themselves, a namespace goes with all that is in it, unless something holds it back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held_back = False
+        self.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "uid"}})
+
+    def apply(self, resource: Any, body: Object, namespace: str = "") -> Object:
+        stored = super().apply(resource, body, namespace)
+        if resource.plural in (CLUSTER_QUEUES.plural, LOCAL_QUEUES.plural):
+            return self.set_condition(resource, body["metadata"]["name"], namespace, type="Active", status="True")
+        return stored
+
+    def delete(self, resource: Any, name: str, namespace: str = "", grace_s: int | None = None, uid: str = "") -> bool:
+        if resource != NAMESPACES:
+            return super().delete(resource, name, namespace, grace_s, uid)
+        self.calls.append(("delete", "namespaces", name))
+        if not self.held_back:
+            for key in [key for key in self.objects if key[1] == name]:
+                del self.objects[key]
+            self.objects.pop(("namespaces", "", name), None)
+        return True
+
+    def patch(self, resource: Any, name: str, body: Object, namespace: str = "", subresource: str = "") -> Object:
+        stored = super().patch(resource, name, body, namespace, subresource)
+        if body.get("metadata") == {"finalizers": None}:
+            self.held_back = False
+            self.delete(NAMESPACES, namespace)
+        return stored
+
+
+class Run:
+    """A target, and the cluster that it takes for real."""
+
+    def __init__(self, directory: Path, api: ClusterApi, **launch: Any) -> None:
+        (directory / "checkpoints").mkdir(exist_ok=True)
+        (directory / "code").mkdir(exist_ok=True)
+        self.api = api
+        fields = {"cluster": Cluster(apart_s=0.05), "environment": {}, **launch}
+        self.launch = Launch(
+            run_id=RUN,
+            job="job",
+            command=("job",),
+            directory=directory / "code",
+            checkpoint_dir=directory / "checkpoints",
+            logs_dir=directory / "logs",
+            epoch_s=SystemClock().monotonic_s(),
+            **fields,
+        )
+        self.target = target.KubernetesTarget(SystemClock())
+        self.seen: list[Event] = []
+
+    def until(self, holds: Callable[[], Any]) -> Any:
+        clock = SystemClock()
+        deadline_s = clock.monotonic_s() + PATIENCE_S
+        while not (value := holds()):
+            assert clock.monotonic_s() < deadline_s, f"not seen in {PATIENCE_S} s: {self.seen[-20:]}"
+            self.target.wait(0.01)
+            self.seen += self.target.poll()
+        return value
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.seen if isinstance(event, kind)]
+
+    def until_seen(self, kind: type, *, nth: int = 1) -> Any:
+        return self.until(lambda: found[nth - 1] if len(found := self.of(kind)) >= nth else None)
+
+    def jobs(self) -> list[Object]:
+        return self.api.list(JOBS, NAMESPACE)
+
+    # ---- what controllers do
+
+    def pod(self, name: str, phase: str, *, code: int | None = None) -> None:
+        """The pod of task 0 is so."""
+        (job, *_) = self.until(self.jobs)
+        labels = job["spec"]["template"]["metadata"]["labels"]
+        state = {"running": {}} if phase == "Running" else {} if code is None else {"terminated": {"exitCode": code}}
+        self.api.put(
+            PODS,
+            {
+                "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+                "spec": {"nodeName": "on-demand-pool-0", "containers": [{"name": "host"}]},
+                "status": {"phase": phase, "containerStatuses": [{"name": "host", "state": state}]},
+            },
+        )
+
+    def job_is(self, kind: str, **status: Any) -> None:
+        (job, *_) = self.jobs()
+        self.api.put(JOBS, {**job, "status": {"conditions": [condition(kind)], **status}})
+
+    def says(self, name: str, *events: dict[str, Any]) -> None:
+        path = self.target.execution.storage.events / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+
+
+@pytest.fixture
+def api() -> ClusterApi:
+    return ClusterApi()
+
+
+@pytest.fixture
+def make(tmp_path: Path, api: ClusterApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Run]]:
+    shared = tmp_path / "s"
+    shared.mkdir()
+    cluster = __import__("msgspec").structs.replace(cluster_at(tmp_path), shared_dir=shared)
+    machines = FakeMachines(DEFAULT_TOPOLOGY, api, off=["dws-pool"])
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    for module in (target, ending):
+        monkeypatch.setattr(module, "NodeContainers", lambda *_: machines)
+    monkeypatch.setattr(target, "Api", lambda *_: api)
+    monkeypatch.setattr("harness.targets.kubernetes.api.Api", lambda *_: api)
+    monkeypatch.setattr(target, "find_cluster", lambda: cluster)
+    monkeypatch.setattr(target, "problem_with", lambda _: "")
+    monkeypatch.setattr("harness.targets.kubernetes.leftovers.find_cluster", lambda: cluster)
+    monkeypatch.setattr(ending, "GONE_S", 0.3)
+    monkeypatch.setattr(ending, "FORCED_S", 0.3)
+    runs: list[Run] = []
+
+    def make_run(**launch: Any) -> Run:
+        runs.append(Run(tmp_path, api, **launch))
+        runs[-1].target.start(runs[-1].launch)
+        return runs[-1]
+
+    yield make_run
+    for run in runs:
+        with contextlib.suppress(BrokenHarnessError):
+            run.target.stop()
+
+
+def test_it_is_all_that_faults_ask_for():
+    made: Target = target.KubernetesTarget(SystemClock())
+
+    for capability in (Signalable, Terminable, CheckpointStorage, ImageHost, PodHost, NodeHost, QueueHost, ControlPlaneHost, TurnTaking):
+        assert isinstance(made, capability)
+    assert made.fidelity() is FIDELITY
+
+
+def test_a_job_runs_to_its_end(make, api):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    assert run.jobs() == []  # what acts before the submission acts now
+
+    run.pod("a", "Running")
+    run.says("a", {"event": "step", "step": 1, "rank": 0})
+    run.until_seen(StepDone)
+    run.pod("a", "Succeeded", code=0)
+    run.until_seen(AttemptExited)
+    run.job_is("Complete")
+    run.until(run.target.is_finished)
+
+    kinds = [
+        type(event) for event in run.seen if isinstance(event, AttemptStarted | StepDone | AttemptExited | TaskFinished | ExecutionFinished)
+    ]
+    assert kinds == [AttemptStarted, StepDone, AttemptExited, TaskFinished, ExecutionFinished]
+    assert [left.what for left in run.of(ClusterLeft)] == ["none"]
+    assert run.target.stop() is not None
+    assert run.target.stop() == ()
+    assert api.get(NAMESPACES, NAMESPACE) is None
+    assert {key[0] for key in api.objects} <= {"namespaces", "nodes"}
+
+
+def test_a_pod_that_speaks_has_started_before_the_api_server_says_so(make):
+    run = make()
+    run.pod("a", "Pending")
+    run.says("a", {"event": "boot", "rank": 0, "t": run.launch.epoch_s + 0.001})
+
+    started = run.until_seen(AttemptStarted)
+
+    assert started.t_s == pytest.approx(0.001)
+    run.pod("a", "Running")
+    run.pod("a", "Failed", code=3)
+    exited = run.until_seen(AttemptExited)
+    assert (exited.exit_code, exited.retried, len(run.of(AttemptStarted))) == (3, True, 1)
+
+
+def test_tasks_are_submitted_apart(make):
+    run = make(tasks=2, cluster=Cluster(apart_s=0.3))
+
+    run.until(lambda: len(run.jobs()) == 1)
+    clock = SystemClock()
+    began_s = clock.monotonic_s()
+    run.until(lambda: len(run.jobs()) == 2)
+
+    assert clock.monotonic_s() - began_s > 0.2
+    assert sorted(job["metadata"]["name"] for job in run.jobs()) == ["job-0", "job-1"]
+
+
+def test_what_a_job_prints_is_followed(make, api):
+    api.logs["a"] = b"hello\n"
+    run = make()
+
+    run.pod("a", "Running")
+
+    assert run.until_seen(LogLine).text == "hello"
+
+
+def test_the_namespace_says_that_we_may_and_whose_it_is(make, api):
+    make()
+
+    labels = api.get(NAMESPACES, NAMESPACE)["metadata"]["labels"]
+    assert labels == {"chaos-harness-allow": "true", "chaos-harness/run-id": RUN}
+
+
+def test_a_namespace_that_is_not_ours_is_refused_and_left(make, api):
+    api.put(NAMESPACES, {"metadata": {"name": NAMESPACE, "labels": {}}})
+
+    with pytest.raises(BrokenHarnessError, match="is not ours to act in"):
+        make()
+
+    assert api.get(NAMESPACES, NAMESPACE) is not None
+    assert ("delete", "namespaces", NAMESPACE) not in api.calls
+
+
+def test_pools_come_to_their_first_sizes_before_anything_else(make):
+    run = make(cluster=Cluster(on_demand_nodes=0))
+
+    run.until_seen(ExecutionStarted)
+
+    assert [(event.pool, event.nodes) for event in run.of(PoolScaled)] == [("on-demand-pool", 0)]
+    assert run.seen.index(run.of(PoolScaled)[0]) < run.seen.index(run.of(ExecutionStarted)[0])
+
+
+def test_checkpoints_are_where_the_launch_says_during_and_after(make, tmp_path):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    path = run.target.checkpoint_path(0)
+    (path / "step-1").touch()
+
+    assert path.is_relative_to(tmp_path / "s")
+    assert (run.launch.checkpoint_dir / "step-1").exists()
+    with pytest.raises(LookupError, match="no task 1"):
+        run.target.checkpoint_path(1)
+
+    run.target.stop()
+
+    assert not run.launch.checkpoint_dir.is_symlink()
+    assert (run.launch.checkpoint_dir / "step-1").exists()
+    assert not list((tmp_path / "s" / "runs").iterdir())
+
+
+def test_what_is_stopped_half_way_was_ended_by_us_and_is_kept_for_a_look(make, api):
+    run = make()
+    run.pod("a", "Running")
+    run.says("a", {"event": "boot", "rank": 0})
+    run.until_seen(AttemptStarted)
+    api.logs["a"] = b"last words\n"
+
+    last = run.target.stop()
+
+    (exited,) = [event for event in last if isinstance(event, AttemptExited)]
+    assert (exited.signal, exited.cause) == (9, "stop")
+    kept = run.launch.logs_dir / "cluster"
+    assert json.loads((kept / "pods.json").read_text())[0]["metadata"]["name"] == "a"
+    assert (kept / "a-host.log").read_bytes() == b"last words\n"
+    assert (run.launch.logs_dir / "a.jsonl").exists()
+
+
+def test_a_namespace_that_is_stuck_is_forced_and_said(make, api):
+    run = make()
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    api.held_back = True
+
+    last = run.target.stop()
+
+    forced = [event.text for event in last if isinstance(event, LogLine) and event.stream == "system"]
+    assert forced == ["forced jobs job-0, which was stuck terminating"]
+    assert api.get(NAMESPACES, NAMESPACE) is None
+
+
+def test_one_that_withstands_is_an_error_and_is_left_for_clean(make, api):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    api.held_back = True
+
+    with pytest.raises(BrokenHarnessError, match="is still terminating"):
+        run.target.stop()
+
+    assert read_record("chaos-harness", RUN) is not None
+    assert f"namespace {NAMESPACE} of cluster chaos-harness" in left_behind(RUN)
+    api.held_back = False
+
+    done = remove_left_behind(RUN, SystemClock())
+
+    assert f"removed namespace {NAMESPACE}" in done
+    assert left_behind(RUN) == []
+
+
+def test_what_a_killed_harness_left_is_taken_away(make, api, tmp_path):
+    run = make(cluster=Cluster(on_demand_nodes=0))
+    run.until_seen(ExecutionStarted)
+    run.target.execution.voices.close(0.0)
+    run.target._free_turn()  # as the system does when we die
+
+    lines = left_behind(RUN)
+    assert "clusterqueues cluster-queue of cluster chaos-harness" in lines
+    assert f"checkpoints of {run.launch.checkpoint_dir}" in lines
+
+    remove_left_behind(RUN, SystemClock())
+
+    assert left_behind(RUN) == []
+    assert not run.launch.checkpoint_dir.is_symlink()
+    assert api.get(CLUSTER_QUEUES, "cluster-queue") is None
+    assert {key[2] for key in api.objects if key[0] == "nodes"} == {"default-pool-0", "on-demand-pool-0", "on-demand-pool-1"}
+    assert remove_left_behind(RUN, SystemClock()) == []
+
+
+def test_another_cluster_in_the_place_of_ours_is_not_hurt(make, api):
+    run = make()
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    api.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "another"}})
+
+    with pytest.raises(LookupError, match="another cluster answers in place of chaos-harness"):
+        run.target.pods_of(Processes(), "hosts")
+    with pytest.raises(LookupError, match="another cluster"):
+        run.target.signal(Processes(), 9, cause="fault")
+
+
+def test_a_pod_is_deleted_by_its_uid_and_its_end_laid_at_our_door(make):
+    run = make()
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    (pod,) = run.target.pods_of(Processes(), "hosts")
+
+    run.target.delete_pod(pod, 0)
+
+    exited = run.until_seen(AttemptExited)
+    assert (exited.signal, exited.cause) == (9, "fault")
+    with pytest.raises(LookupError, match="is gone"):
+        run.target.delete_pod(pod, 0)
+    with pytest.raises(LookupError, match="is gone"):
+        run.target.evict_pod(pod)
+    with pytest.raises(LookupError, match="no pod of hosts"):
+        run.target.pods_of(Processes(), "hosts")
+
+
+def test_without_a_run_nobody_can_be_hurt():
+    made = target.KubernetesTarget(SystemClock())
+
+    assert made.poll() == ()
+    assert made.stop() == ()
+    for act in (lambda: made.grounds, lambda: made.dws, lambda: made.checkpoint_path(0), lambda: made.process_ids(Processes())):
+        with pytest.raises(LookupError, match="no execution runs on the kind target"):
+            act()
+
+
+def test_where_no_cluster_is_it_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(target, "find_cluster", lambda: None)
+    monkeypatch.setattr(target, "problem_with", lambda _: "no cluster is up")
+
+    with pytest.raises(TargetUnavailableError, match="no cluster is up; run `harness up kind`"):
+        target.KubernetesTarget(SystemClock()).take_turn()
