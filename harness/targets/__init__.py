@@ -105,9 +105,10 @@ def perform(undo: Undo, clock: Clock) -> str:
 
 def missing_here() -> list[tuple[str, str]]:
     """Capabilities of the targets by name, each with why it is missing on this machine; empty: it is here."""
+    from harness.targets.docker.presence import image_problem
     from harness.targets.local.storage_rules import interposer_available
 
-    return [("storage faults while running", interposer_available())]
+    return [("storage faults while running", interposer_available()), ("image of jobs in docker", image_problem())]
 
 
 def _create_local(clock: Clock) -> Target:

@@ -5,10 +5,8 @@ import os
 
 import pytest
 
-from harness.errors import TargetUnavailableError
 from harness.targets import availability
-from harness.targets.docker.images import advice_for, default_image
-from harness.targets.docker.presence import open_engine
+from harness.targets.docker.presence import image_problem
 
 REQUIRED = ("local", *os.environ.get("HARNESS_REQUIRE", "").split(","))
 """Targets that must be here: on a machine that is meant to have them, a missing one is no reason to skip."""
@@ -28,14 +26,5 @@ def _problem_with(name: str) -> str:
     found = availability(name)
     problem = "" if found.is_available else f"{found.reason}; {found.advice}"
     if name == "docker":
-        problem = problem or _problem_with_image()
+        problem = problem or image_problem()
     return problem and f"target {name!r} is not available: {problem}"
-
-
-def _problem_with_image() -> str:
-    try:
-        with open_engine() as engine:
-            image = default_image()
-            return "" if engine.has_image(image) else f"no image {image}; {advice_for(image)}"
-    except TargetUnavailableError as error:
-        return str(error)

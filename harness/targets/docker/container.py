@@ -45,7 +45,7 @@ class Container:
         self.pid = namespace.first
         self.exit_descriptor = _open_exit_descriptor(self.pid)
         self._memory = MemoryWatch(self.pid)
-        self._is_over = self._is_out_of_memory = self._was_killed = False
+        self._is_over = self._is_out_of_memory = self._is_removed = self._was_killed = False
         self._exit_code = 0
         self._started: dict[int, float] = {}
         self._identify([self.pid])
@@ -134,12 +134,13 @@ class Container:
         status = None if self.exit_descriptor is None else exit_status(self.exit_descriptor)
         if status is not None:
             return status
-        return status_of_engine(self._exit_code, was_killed=self._was_killed or self._is_short_of_memory)
+        was_killed = self._was_killed or self._is_removed or self._is_short_of_memory
+        return status_of_engine(self._exit_code, was_killed=was_killed)
 
     def _is_known_to_be_over(self) -> bool:
         if not self._is_over:
             state = self._engine.state(self._container)
-            self._is_over, self._exit_code = state.is_over, state.exit_code
+            self._is_over, self._exit_code, self._is_removed = state.is_over, state.exit_code, state.is_removed
             self._is_out_of_memory = state.is_out_of_memory
         return self._is_over
 

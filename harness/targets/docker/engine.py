@@ -62,12 +62,14 @@ class ContainerState:
         is_over: Whether it has ended and the engine knows.
         exit_code: Its exit code; 128 and the signal when one ended it.
         is_out_of_memory: Whether something in it was killed for want of memory.
+        is_removed: Whether somebody has removed it, which is by SIGKILL where it ran.
     """
 
     pid: int
     is_over: bool
     exit_code: int
-    is_out_of_memory: bool
+    is_out_of_memory: bool = False
+    is_removed: bool = False
 
 
 class NotStartableError(Exception):
@@ -170,12 +172,12 @@ class Engine:
                 raise
 
     def state(self, container: str) -> ContainerState:
-        """How a container stands; one that somebody has removed has ended by SIGKILL."""
+        """How a container stands."""
         with _explained("ask for the state of a container"):
             try:
                 state = self._api.inspect_container(container)["State"]
             except docker.errors.NotFound:
-                return ContainerState(pid=0, is_over=True, exit_code=128 + signal.SIGKILL, is_out_of_memory=False)
+                return ContainerState(pid=0, is_over=True, exit_code=128 + signal.SIGKILL, is_removed=True)
         return ContainerState(
             pid=int(state["Pid"]),
             is_over=state["Status"] in ("exited", "dead"),

@@ -49,7 +49,8 @@ FIDELITY: tuple[Fidelity, ...] = (
         what="SIGTERM, grace, SIGKILL",
         here="emulated",
         note="SIGTERM goes to PID 1, SIGKILL ends all. Ten seconds are documented for instances and, for maintenance of GPU jobs, as about "
-        "ten; the exact moment of SIGKILL is the platform's.",
+        "ten; the exact moment of SIGKILL is the platform's. While a container is started, moves of other tasks "
+        "wait, up to half a second.",
         source=f"{_CONTRACT}#instance-shutdown",
     ),
     Fidelity(

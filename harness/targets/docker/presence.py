@@ -40,6 +40,18 @@ def problem_and_advice() -> tuple[str, str]:
         return error.reason, error.advice
 
 
+def image_problem() -> str:
+    """Why jobs that name no image cannot run here, and what to do; empty when the engine has theirs."""
+    from harness.targets.docker.images import advice_for, default_image
+
+    try:
+        with open_engine() as engine:
+            image = default_image()
+            return "" if engine.has_image(image) else f"the engine has no image {image}; {advice_for(image)}"
+    except TargetUnavailableError as error:
+        return error.reason
+
+
 @contextlib.contextmanager
 def open_engine() -> "Iterator[Engine]":
     """A connection to the engine.
