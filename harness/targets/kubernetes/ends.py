@@ -7,7 +7,7 @@ from harness.targets.kubernetes.api import Object, conditions_of
 from harness.targets.kubernetes.inventory import phase_of
 from harness.targets.kubernetes.reading import KILLED, exit_code_of, signal_in
 
-SIGKILL = 9
+SIGKILL, SIGTERM = 9, 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

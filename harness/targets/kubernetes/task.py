@@ -7,9 +7,10 @@ to the end; pods that replace pods within it are lives of the same attempt. A Ra
 from dataclasses import dataclass, field
 from typing import Literal
 
+from harness.history import Cause
 from harness.history.cluster import PodRole
 from harness.targets.kubernetes.api import Object, labels_of, name_of, uid_of
-from harness.targets.kubernetes.ends import SIGKILL, End
+from harness.targets.kubernetes.ends import SIGKILL, SIGTERM, End
 from harness.targets.kubernetes.inventory import rank_of, role_of
 from harness.targets.kubernetes.reading import has_started, job_status
 
@@ -25,7 +26,7 @@ RAY_ENDINGS = ("Complete", "Failed", "ValidationFailed")
 """``jobDeploymentStatus`` that is for ever. Source: kuberay v1.5.0, ray-operator/apis/ray/v1/rayjob_types.go (IsJobDeploymentTerminal)."""
 
 RAY_PAUSES = ("Suspending", "Suspended", "Retrying", "Waiting")
-"""The RayCluster of the attempt goes, or is gone."""
+"""The RayCluster of the attempt goes, or is gone. Retrying: its driver has failed."""
 
 
 @dataclass(slots=True)
@@ -55,12 +56,20 @@ class Pod:
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt; ``number`` is -1 until one of its pods runs. ``is_closed``: the cluster has given it up, or it is done."""
+    """An attempt.
+
+    Attributes:
+        name: Of what it is: a pod, an admission, a RayCluster.
+        number: -1 until one of its pods runs.
+        is_closed: The cluster has given it up, or it is done.
+        has_failed: Its driver has: what is taken down after that died of no fault.
+    """
 
     name: str
     number: int = -1
     pods: dict[str, Pod] = field(default_factory=dict)
     is_closed: bool = False
+    has_failed: bool = False
     is_told: bool = False
     is_finished: bool = False
 
@@ -139,8 +148,9 @@ class Task:
         """Take in how a RayJob stands."""
         status = job.get("status") or {}
         deployment = str(status.get("jobDeploymentStatus", ""))
-        if deployment in (*RAY_PAUSES, *RAY_ENDINGS) and self.attempts:
+        if deployment in (*RAY_PAUSES, *RAY_ENDINGS) and self.attempts and not self.attempts[-1].is_closed:
             self.attempts[-1].is_closed = True
+            self.attempts[-1].has_failed = deployment in ("Retrying", "Failed")
         if deployment in RAY_ENDINGS:
             is_success = deployment == "Complete" and status.get("jobStatus") == "SUCCEEDED"
             told = f"{status.get('reason') or deployment}: {status.get('message') or ''}".removesuffix(": ")
@@ -156,9 +166,10 @@ class Task:
             self.outcome, self.detail = outcome, detail
 
     def is_over(self, attempt: Attempt, now_s: float) -> bool:
-        """Whether an attempt has ended."""
-        if self.kind == "ray-cluster" and self.outcome:
-            return True
+        """Whether an attempt has ended: a RayCluster with its hosts, whose notice it is; its head may take longer."""
+        if self.kind == "ray-cluster":
+            is_gone = attempt.is_closed and all(pod.is_over(now_s) for pod in attempt.pods.values() if pod.role == "host")
+            return attempt.has_failed or bool(self.outcome) or is_gone
         is_closed = self.kind == "pod" or attempt.is_closed or bool(self.outcome)
         return is_closed and all(pod.is_over(now_s) for pod in attempt.pods.values())
 
@@ -166,12 +177,13 @@ class Task:
         """The end of an attempt: that of its task, or of the first of its hosts that failed."""
         if self.outcome == "succeeded":
             return End(t_s=t_s, exit_code=0, signal=None, cause="job")
-        is_drivers = self.kind == "ray-cluster" and bool(self.outcome)  # its cluster is taken down after it: hosts that run are no deaths
-        ends = [pod.end_at(t_s) for pod in attempt.hosts if pod.end is not None or not is_drivers]
+        ends = [pod.end_at(t_s) for pod in attempt.hosts if pod.end is not None or not attempt.has_failed]
+        if self.kind == "ray-cluster" and not attempt.has_failed:
+            return _end_of_cluster(ends, t_s)
         failed = sorted((end for end in ends if not end.is_success), key=lambda end: end.t_s)
         if failed:
             return failed[0]
-        if is_drivers:
+        if attempt.has_failed:
             return End(t_s=t_s, exit_code=1, signal=None, cause="job")  # the driver's own code is nowhere to be seen
         return ends[0] if ends else End(t_s=t_s, exit_code=None, signal=SIGKILL, cause="platform")
 
@@ -192,6 +204,13 @@ class Task:
             found = Attempt(name)
             self.attempts.append(found)
         return found
+
+
+def _end_of_cluster(ends: list[End], t_s: float) -> End:
+    """The end of a RayCluster that was taken down: its hosts' own codes are Ray's, and say nothing of the job."""
+    killed = next((end for end in ends if end.signal is not None), None)
+    cause: Cause = next((end.cause for end in ends if end.cause != "job"), "platform")
+    return killed or End(t_s=t_s, exit_code=None, signal=SIGTERM, cause=cause)
 
 
 def _failure(job: Object) -> str:

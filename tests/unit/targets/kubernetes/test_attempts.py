@@ -236,7 +236,7 @@ def test_a_suspended_ray_job_ends_its_attempt_with_its_pods():
     watch.see(
         ray_pod("head", "c1", role="head", phase="Failed", code=0, **DELETING), ray_pod("w0", "c1", phase="Failed", code=143, **DELETING)
     )
-    assert watch.exit() == (143, None, "platform", True)
+    assert watch.exit() == (None, 15, "platform", True)
 
     watch.see(ray_job("Initializing", cluster="c2"), ray_pod("head2", "c2", role="head"))
     assert watch.started == [FIRST, SECOND]
@@ -257,6 +257,28 @@ def test_a_ray_job_that_fails_for_a_lost_host_ends_as_that_host_did():
     watch.see(ray_pod("w0", "c1", phase="Failed", code=137), ray_job("Failed", "FAILED", cluster="c1"))
 
     assert watch.exit() == (None, 9, "fault", False)
+
+
+def test_a_ray_job_that_retries_has_ended_its_attempt_whatever_its_pods_still_do():
+    watch = Watch(is_ray=True).see(ray_pod("head", "c1", role="head"), ray_pod("w0", "c1"), ray_job("Retrying", "FAILED", cluster="c1"))
+
+    assert watch.exit() == (1, None, "job", True)
+    watch.see(
+        ray_pod("w0", "c1", phase="Failed", code=1, **DELETING), ray_job("Initializing", cluster="c2"), ray_pod("head2", "c2", role="head")
+    )
+    assert watch.started == [FIRST, SECOND]
+    assert watch.exits() == []
+
+
+def test_a_suspended_ray_job_does_not_wait_for_its_head():
+    watch = Watch(is_ray=True).see(ray_pod("head", "c1", role="head"), ray_pod("w0", "c1"), ray_job("Suspending", cluster="c1"))
+
+    watch.see(
+        ray_pod("head", "c1", role="head", deletionGracePeriodSeconds=30, **DELETING),
+        ray_pod("w0", "c1", phase="Failed", code=0, **DELETING),
+    )
+
+    assert watch.exit() == (None, 15, "platform", True)
 
 
 def test_a_submitter_begins_no_attempt_and_belongs_to_the_newest_cluster():
