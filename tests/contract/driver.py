@@ -44,6 +44,9 @@ TRAITS: Mapping[str, Traits] = {
 }
 """The targets that play executions of Cloud Run jobs."""
 
+EVERY: Mapping[str, Traits] = {**TRAITS, "kind": Traits(has_namespace=True, has_image=True)}
+"""All of them."""
+
 PYTHON = ("{python}", "-S", "-c")  # without site: starts twice as fast
 
 PRELUDE = """
@@ -64,7 +67,7 @@ class Run:
     def __init__(self, name: str, home: Path, command: Sequence[str], **launch: Any) -> None:
         self.clock = SystemClock()
         self.target: Any = create(name, self.clock)  # which capabilities it has is what the tests ask
-        self.traits = TRAITS[name]
+        self.traits = EVERY[name]
         self.seen: list[Event] = []
         self.releases = True
         checkpoint_dir = home / "checkpoints"
