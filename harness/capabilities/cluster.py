@@ -116,6 +116,10 @@ class NodeHost(Protocol):
         """
         ...
 
+    def breakage_of(self, node: str, how: Breakage) -> str:
+        """Evidence from the node or its machine that it is broken so; empty while there is none."""
+        ...
+
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         """The machines are gone at once, and their node objects with them; nothing but ``mend_nodes`` brings them back.
 

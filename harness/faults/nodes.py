@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from harness.capabilities import NodeHost, PodHost, PodName, Processes
-from harness.faults.active import Scene
+from harness.faults.active import Pace, Scene
 from harness.faults.pods import PodsAwaited
 from harness.history import Event
 from harness.history.cluster import NodeSeen
@@ -133,11 +133,16 @@ class ActiveCordon(_NodeFault):
 
 
 class ActiveBreakage(_Mended):
-    """Seen when the API server no longer holds the nodes for ready: after the grace that it gives a silent kubelet, 50 s by default."""
+    """Seen when each node shows it itself, or the API server no longer holds it for ready.
+
+    The latter comes after the grace that a silent kubelet has, 50 s by default: a shorter breakage is one all the same.
+    """
 
     def __init__(self, scene: Scene, fault: BreakNode) -> None:
         super().__init__(scene, fault.duration_s)
         self._fault = fault
+        self._pace = Pace(scene.now_s)
+        self._evidence: dict[str, str] = {}
 
     def inject(self) -> str:
         """See ``ActiveFault``."""
@@ -147,9 +152,16 @@ class ActiveBreakage(_Mended):
 
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
-        if not self._are("False", "Unknown"):
+        for node, seen in self._seen.items():
+            if seen.state in ("False", "Unknown"):
+                self._evidence.setdefault(node, f"its condition Ready is {seen.state}")
+        unseen = [node for node in self._nodes if node not in self._evidence]
+        if unseen and self._pace.is_due():
+            found = {node: self._target.breakage_of(node, self._fault.how) for node in unseen}
+            self._evidence |= {node: words for node, words in found.items() if words}
+        if not self._nodes or len(self._evidence) < len(self._nodes):
             return ""
-        return "; ".join(f"node {node}: condition Ready is {self._seen[node].state}" for node in self._nodes)
+        return "; ".join(f"node {node}: {self._evidence[node]}" for node in self._nodes)
 
     def _choose(self) -> Iterable[str]:
         return self._target.nodes_of(self._scene.victim, self._fault.part)

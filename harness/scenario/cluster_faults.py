@@ -55,7 +55,7 @@ class DrainNode(msgspec.Struct, frozen=True, kw_only=True, tag="drain-node", tag
 
 
 class BreakNode(msgspec.Struct, frozen=True, kw_only=True, tag="break-node", tag_field="type", forbid_unknown_fields=True):
-    """The node of the victim breaks and is whole again after ``duration_s``; its object stays, and becomes not ready.
+    """The node of the victim breaks and is whole again after ``duration_s``; its object stays, and is not ready after 50 s of that.
 
     ``power-off``: the machine stops with everything on it. ``kubelet``: the kubelet stops, containers run on. ``partition``: the network
     between the node and the control plane is cut, containers run on.
@@ -98,10 +98,13 @@ class LosePool(msgspec.Struct, frozen=True, kw_only=True, tag="lose-pool", tag_f
 
 
 class InterruptNode(msgspec.Struct, frozen=True, kw_only=True, tag="interrupt-node", tag_field="type", forbid_unknown_fields=True):
-    """GKE takes the node of the victim away, by one of its profiles (``harness.scenario.platform``); a new one comes after ``duration_s``.
+    """GKE takes away the nodes of the victim's job, by one of its profiles; new ones come after ``duration_s``.
+
+    All of them, whatever rank is the victim: the machines of a multi-host TPU slice are interrupted as one. ``lose-node`` takes one alone.
 
     ``gke-maintenance-graceful``: labels and taint announce it ``notice_s`` seconds before, then pods get SIGTERM and their own grace.
-    ``gke-spot``: SIGTERM with at most 15 s. ``gke-host-error``: nothing at all, as ``lose-node``.
+    ``gke-spot``: SIGTERM with at most 15 s. ``gke-host-error``: nothing at all, as ``lose-node``. The profiles are in
+    ``harness.scenario.platform``.
     """
 
     profile: Literal["gke-maintenance-graceful", "gke-spot", "gke-host-error"] = "gke-maintenance-graceful"

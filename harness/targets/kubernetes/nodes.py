@@ -10,7 +10,7 @@ from functools import cached_property
 
 from harness.capabilities import Breakage, PodName, Processes
 from harness.errors import BrokenHarnessError, UndoError
-from harness.kind import KindCluster, NodeContainers, NodeState
+from harness.kind import CommandFailedError, KindCluster, NodeContainers, NodeState
 from harness.kind.cluster import CLUSTER_NAME
 from harness.kind.topology import POOL_LABEL
 from harness.scenario.cluster_faults import Part
@@ -96,6 +96,13 @@ class NodeHosting(ABC):
             for node in nodes:
                 break_machine(self.grounds.machines, self.grounds.cluster, node, how)
 
+    def breakage_of(self, node: str, how: Breakage) -> str:
+        """See ``NodeHost``."""
+        try:
+            return breakage_words(self.grounds.machines, node, how)
+        except (CommandFailedError, LookupError):
+            return ""  # it is asked again
+
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         """See ``NodeHost``."""
         self._note_hurt(nodes)
@@ -173,6 +180,28 @@ def break_machine(machines: NodeContainers, cluster: KindCluster, node: str, how
             machines.exec(node, ["systemctl", "stop", "kubelet"])
         case "partition":
             machines.exec(node, ["sh", "-ec", cutting_script(f"{cluster.name}-control-plane")])
+
+
+def breakage_words(machines: NodeContainers, node: str, how: Breakage) -> str:
+    """How a node is seen to be broken; empty when it is not.
+
+    Raises:
+        CommandFailedError: When it does not say.
+    """
+    match how:
+        case "power-off":
+            return "its machine is off" if machines.state(node) is NodeState.EXITED else ""
+        case "kubelet":
+            state = machines.exec(node, ["sh", "-c", "systemctl is-active kubelet || true"]).strip()
+            return f"its kubelet is {state}" if state in ("inactive", "failed") else ""
+        case "partition":
+            dropped = _packets(machines.exec(node, ["iptables", "-w", "-nvx", "-L", CUT_CHAIN]))
+            return f"packets between it and the control plane that were dropped: {dropped}" if dropped else ""
+
+
+def _packets(listing: str) -> int:
+    """The packets that the rules of a chain have met: the first column below two lines of heading."""
+    return sum(int(line.split()[0]) for line in listing.splitlines()[2:] if line.strip())
 
 
 def cutting_script(control_plane: str) -> str:

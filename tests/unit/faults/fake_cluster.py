@@ -23,6 +23,7 @@ class FakeCluster:
     vacated: bool = True
     has_workload: bool = True
     whole: bool = False
+    breakage: dict[str, str] = field(default_factory=dict)
     instance: str = "containerd://old"
     grace_s: int = 30
 
@@ -74,6 +75,9 @@ class FakeCluster:
 
     def break_nodes(self, nodes: Sequence[str], how: str) -> None:
         self._do("break_nodes", tuple(nodes), how)
+
+    def breakage_of(self, node: str, how: str) -> str:
+        return self.breakage.get(node, "")
 
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         self._do("lose_nodes", tuple(nodes))

@@ -137,7 +137,17 @@ def test_a_broken_node_is_seen_when_it_is_not_ready(make, target, how, state) ->
 
     assert ("break_nodes", ("node-2",), how) in target.done
     assert act(fault, [node("node-2"), node("node-1", state)]) == ""
-    assert act(fault, [node("node-2", state)]) == f"node node-2: condition Ready is {state}"
+    assert act(fault, [node("node-2", state)]) == f"node node-2: its condition Ready is {state}"
+
+
+def test_a_node_that_is_broken_for_a_shorter_time_than_its_grace_shows_it_itself(make, target) -> None:
+    fault = make(BreakNode(how="kubelet", duration_s=10.0))
+    begin(fault)
+    target.breakage = {"node-1": "its kubelet is inactive"}
+
+    assert act(fault) == ""
+    target.breakage["node-2"], target.now_s = "its kubelet is inactive", 1.0
+    assert act(fault) == "node node-1: its kubelet is inactive; node node-2: its kubelet is inactive"
 
 
 def test_what_was_seen_before_it_acted_proves_nothing(make) -> None:

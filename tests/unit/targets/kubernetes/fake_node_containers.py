@@ -15,12 +15,14 @@ class FakeNodeContainers:
         states: By name.
         done: What was asked, in order.
         failing: Names of methods that fail.
+        says: What a command in a node prints.
     """
 
     api: FakeApi
     states: dict[str, NodeState] = field(default_factory=dict)
     done: list[tuple[object, ...]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
+    says: str = ""
 
     def _do(self, name: str, *what: object) -> None:
         if name in self.failing:
@@ -40,7 +42,7 @@ class FakeNodeContainers:
 
     def exec(self, name: str, argv: Sequence[str], *, deadline_s: float = 60.0, stdin: str | None = None) -> str:
         self._do("exec", name, *argv)
-        return ""
+        return self.says
 
     def repair(self, names: Sequence[str] | None = None, *, deadline_s: float = 120.0) -> None:
         from harness.targets.kubernetes.api import NODES

@@ -95,6 +95,39 @@ def test_a_broken_node_keeps_its_object_and_its_pods_are_the_faults(host, how, d
     assert host.grounds.hurt == {host.get(PODS, "job-0-0", host.grounds.namespace)["metadata"]["uid"]}
 
 
+LISTING = """Chain chaos-cut (4 references)
+    pkts      bytes target     prot opt in     out     source               destination
+{packets:>8} 540 DROP       0    --  *      *       0.0.0.0/0            0.0.0.0/0
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "says", "words"),
+    [
+        ("kubelet", "inactive\n", "its kubelet is inactive"),
+        ("kubelet", "active\n", ""),
+        ("partition", LISTING.format(packets=9), "packets between it and the control plane that were dropped: 9"),
+        ("partition", LISTING.format(packets=0), ""),
+    ],
+)
+def test_a_node_shows_how_it_is_broken(host, how, says, words) -> None:
+    host.machines.says = says
+
+    assert host.breakage_of("worker2", how) == words
+
+
+def test_a_machine_that_is_off_shows_it(host) -> None:
+    assert host.breakage_of("worker2", "power-off") == ""
+    host.break_nodes(["worker2"], "power-off")
+    assert host.breakage_of("worker2", "power-off") == "its machine is off"
+
+
+def test_a_node_that_does_not_say_proves_nothing(host) -> None:
+    host.machines.failing.add("exec")
+
+    assert host.breakage_of("worker2", "kubelet") == ""
+
+
 def test_lost_nodes_lose_their_objects_after_their_machines(host) -> None:
     host.lose_nodes(["worker2", "worker3"])
 
