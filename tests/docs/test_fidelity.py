@@ -4,11 +4,13 @@ from pathlib import Path
 
 from harness.scenario import GRACE_PROFILES
 from harness.targets.docker.fidelity import FIDELITY as DOCKER
+from harness.targets.kubernetes.fidelity import FIDELITY as KIND
 from harness.targets.local.fidelity import FIDELITY as LOCAL
 
 SECTIONS = {
     "Target `local`: Cloud Run jobs as processes": LOCAL,
     "Target `docker`: Cloud Run jobs as containers": DOCKER,
+    "Target `kind`: jobs in the queues of a cluster": KIND,
 }
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"

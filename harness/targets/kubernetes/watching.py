@@ -61,6 +61,11 @@ class Watches:
         """Whether all that was there at the start has been seen."""
         return all(thread.is_synced for thread in self._threads)
 
+    @property
+    def gaps(self) -> int:
+        """How often a watch was so late that changes were lost to it, not only delayed."""
+        return sum(thread.gaps for thread in self._threads)
+
     def drain(self) -> list[Change]:
         """What has changed since, each kind of object in its own order."""
         with suppress(BlockingIOError):
@@ -92,6 +97,7 @@ class _Watch(threading.Thread):
     def __init__(self, api: Api, watched: Watched, put: Callable[[Change], None]) -> None:
         super().__init__(name=f"watch {watched.resource.plural}", daemon=True)
         self.is_synced = False
+        self.gaps = 0
         self._api = api
         self._watched = watched
         self._put = put
@@ -110,6 +116,7 @@ class _Watch(threading.Thread):
             except (ApiError, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 if isinstance(error, ApiError) and error.status == GONE:
                     self._version = ""
+                    self.gaps += 1
                 self._is_stopping.wait(RETRY_S)
 
     def stop(self) -> None:

@@ -142,6 +142,7 @@ def test_a_version_that_is_too_old_lets_it_list_again_and_tell_what_went_meanwhi
     watches.close()
 
     assert told(changes)[3:] == [("deleted", "a"), ("modified", "c"), ("added", "d")]
+    assert watches.gaps == 1
 
 
 def test_a_server_that_answers_with_errors_is_asked_again(server, tmp_path):

@@ -1,0 +1,86 @@
+"""What is made for a run before anything is submitted: its record, storage, namespace, queues, and pools of the right size."""
+
+from harness.errors import BrokenHarnessError
+from harness.kind import ALLOW_LABEL, RUN_ID_LABEL
+from harness.targets.kubernetes.api import NAMESPACES, labels_of, resource_of
+from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.manifest_files import guide_queues, read_manifest
+from harness.targets.kubernetes.pools import NodePools, first_sizes
+from harness.targets.kubernetes.queue_objects import QueueObjects
+from harness.targets.kubernetes.run_record import RunRecord, write_record
+from harness.targets.kubernetes.run_storage import RunStorage
+from harness.targets.kubernetes.submission import Submission
+
+READY_S = 150.0
+"""For node pools to have their first sizes: a machine that starts takes up to 15 s, four at once on two cores a minute."""
+
+
+class Arrangement:
+    """The place where a run plays; ``harness.targets.kubernetes.ending`` takes it away again.
+
+    Raises:
+        InvalidDocumentError: When the queues of the scenario cannot be read.
+    """
+
+    def __init__(self, grounds: Grounds, storage: RunStorage, pools: NodePools) -> None:
+        launch = grounds.launch
+        queues = read_manifest(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
+        self._grounds, self._storage, self._pools = grounds, storage, pools
+        self._queues = QueueObjects(grounds.api, grounds.clock, queues, grounds.namespace)
+        self._ready_by_s = float("inf")
+        self._is_ready = False
+
+    def make(self, submission: Submission) -> None:
+        """Make it all; written down first.
+
+        Raises:
+            HarnessError: When something cannot be made; the caller takes away what was.
+        """
+        grounds = self._grounds
+        self._refuse_foreign_namespace()
+        record = RunRecord(
+            run_id=grounds.launch.run_id,
+            namespace=grounds.namespace,
+            directory=str(self._storage.directory),
+            checkpoint_dir=self._storage.moved_from,
+            replaced=self._queues.replaced(),
+        )
+        write_record(grounds.cluster.name, record)
+        self._storage.prepare()
+        self._make_namespace()
+        self._queues.apply()
+        self._make_companions(submission)
+        self._pools.read()
+        self._pools.scale(first_sizes(grounds.cluster.topology, grounds.launch.cluster), "the run begins")
+        self._ready_by_s = grounds.clock.monotonic_s() + READY_S
+
+    def is_ready(self, now_s: float) -> bool:
+        """Whether pools have their first sizes and Kueue takes jobs; once it is, it stays.
+
+        Raises:
+            BrokenHarnessError: When that takes too long.
+        """
+        if not self._is_ready and not self._pools.is_busy():
+            self._queues.await_active()
+            self._is_ready = True
+        if not self._is_ready and now_s > self._ready_by_s:
+            raise BrokenHarnessError(f"the node pools did not come to their first sizes within {READY_S:g} s; run `harness down kind`")
+        return self._is_ready
+
+    def _refuse_foreign_namespace(self) -> None:
+        name = self._grounds.namespace
+        found = self._grounds.api.get(NAMESPACES, name)
+        if found is not None and labels_of(found).get(ALLOW_LABEL) != "true":
+            raise BrokenHarnessError(f"namespace {name} is there and does not say {ALLOW_LABEL}: true; it is not ours to act in")
+
+    def _make_namespace(self) -> None:
+        labels = {ALLOW_LABEL: "true", RUN_ID_LABEL: self._grounds.launch.run_id}
+        metadata = {"name": self._grounds.namespace, "labels": labels}
+        self._grounds.api.apply(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+
+    def _make_companions(self, submission: Submission) -> None:
+        for thing in submission.companions():
+            resource = resource_of(thing)
+            assert resource is not None, "manifests are checked when they are read"
+            thing["metadata"].pop("namespace", None)
+            self._grounds.api.apply(resource, thing, self._grounds.namespace)
