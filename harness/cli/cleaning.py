@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.clock import Clock
-from harness.errors import BrokenHarnessError
+from harness.errors import BrokenHarnessError, TargetUnavailableError
 from harness.store import RunDirectory, RunStore
 from harness.targets import left_behind, perform, remove_left_behind
 
@@ -41,7 +41,7 @@ def _clean_run(run: RunDirectory, clock: Clock) -> list[str]:
         try:
             done.append(f"{entry.injection}: {perform(entry.undo, clock)}")
             run.undo.settle(entry.injection)
-        except BrokenHarnessError as error:
+        except (BrokenHarnessError, TargetUnavailableError) as error:
             done.append(f"{entry.injection}: {error}")
     if left_behind(owner.run_id):
         done += remove_left_behind(owner.run_id)

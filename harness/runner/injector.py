@@ -291,7 +291,7 @@ class Injector:
             HealError: When it could not be done, or was not seen; it stays owed.
         """
         try:
-            return perform(active.undo, self.clock)
+            return perform(active.undo, self.clock, is_ours=True)
         except BrokenHarnessError as error:
             raise HealError(injection=active.name, reason=str(error)) from error
 

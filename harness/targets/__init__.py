@@ -90,8 +90,13 @@ def remove_left_behind(run_id: str, clock: Clock | None = None, *, only: str = "
     return removed + [f"removed socket directory {path}" for path in remove_socket_directories(run_id)]
 
 
-def perform(undo: Undo, clock: Clock) -> str:
+def perform(undo: Undo, clock: Clock, *, is_ours: bool = False) -> str:
     """Do an undo, on this machine or in the cluster, and say what was done and how that was seen; doing it twice is harmless.
+
+    Args:
+        undo: What is owed.
+        clock: For waiting until it is seen.
+        is_ours: Whether it is of the run that this process is making, which has the cluster to itself; else we wait until nobody has.
 
     Raises:
         BrokenHarnessError: When it could not be done, or was not seen in time.
@@ -99,7 +104,7 @@ def perform(undo: Undo, clock: Clock) -> str:
     if isinstance(undo, RestoreCluster):
         from harness.targets.kubernetes.undoing import restore
 
-        return restore(undo, clock)
+        return restore(undo, clock, is_ours=is_ours)
     return perform_here(undo)
 
 

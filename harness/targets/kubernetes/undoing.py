@@ -1,6 +1,7 @@
 """Takes back what faults did to the cluster: each action is harmless twice, waits until it is seen, and gives up after a while."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 from functools import partial
 
 from harness.clock import Clock
@@ -12,6 +13,7 @@ from harness.targets.kubernetes.control_plane import restore_image
 from harness.targets.kubernetes.nodes import mend, set_schedulable
 from harness.targets.kubernetes.queue import activate
 from harness.targets.kubernetes.quota import set_nominal_quota
+from harness.targets.kubernetes.run_record import Turn
 from harness.undo import ClusterAction, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
 
 ANSWER_S = 60.0
@@ -23,21 +25,20 @@ DELETED_S = 60.0
 ASKED_EVERY_S = 0.5
 
 
-def restore(undo: RestoreCluster, clock: Clock) -> str:
-    """Do all actions of an undo and say what was done and how it was seen.
+def restore(undo: RestoreCluster, clock: Clock, *, is_ours: bool) -> str:
+    """Do all actions of an undo and say what was done and how it was seen; ``is_ours``: in a run that has the cluster to itself.
 
     Raises:
         UndoError: When one could not be done, or was not seen in time; the others were done all the same.
+        TargetUnavailableError: When another run does not let go of the cluster.
     """
     cluster = find_cluster()
     if cluster is None or cluster.name != undo.cluster:
         return f"the cluster {undo.cluster} is gone, and with it what was done to it"
-    _await_answer(cluster, clock)
-    api = Api(cluster.kubeconfig, cluster.context)
-    try:
-        return Restorer(api, NodeContainers(cluster, clock), clock).restore(undo.actions)
-    finally:
-        api.close()
+    with nullcontext() if is_ours else Turn(cluster.name).held(clock):
+        _await_answer(cluster, clock)
+        with closing(Api(cluster.kubeconfig, cluster.context)) as api:
+            return Restorer(api, NodeContainers(cluster, clock), clock).restore(undo.actions)
 
 
 class Restorer:

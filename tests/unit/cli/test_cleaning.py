@@ -9,9 +9,11 @@ import msgspec
 import pytest
 
 from harness.cli.cleaning import clean
-from harness.clock import SystemClock
+from harness.clock import Clock, SystemClock
+from harness.errors import UndoError
 from harness.store import RunDirectory, RunStore
-from harness.undo import KillProcesses, ProcessId, identify
+from harness.targets import perform
+from harness.undo import KillProcesses, ProcessId, RestoreCluster, RestoreQuota, Undo, identify
 
 
 @pytest.fixture
@@ -74,3 +76,27 @@ def test_an_owner_of_a_version_that_did_not_say_its_machine_is_of_this_one(run):
     assert owner is not None
     assert not msgspec.structs.replace(owner, host="").is_elsewhere
     assert not owner.is_elsewhere
+
+
+def test_the_last_fault_is_undone_first_and_one_that_cannot_be_keeps_no_other_from_it(tmp_path, run, process, monkeypatch):
+    quotas = [RestoreQuota(queue="q", flavor="f", resource="r", quota=quota) for quota in ("16", "8")]
+    for place, action in enumerate(quotas):
+        run.undo.owe(f"{place}-lower-quota@0", RestoreCluster(cluster="c", actions=(action,)))
+    asked: list[object] = []
+
+    def perform_or_refuse(undo: Undo, clock: Clock) -> str:
+        asked.append(undo)
+        if isinstance(undo, RestoreCluster) and undo.actions[0] == quotas[1]:
+            raise UndoError(attempted="restore the cluster", reason="it does not answer")
+        return perform(undo, clock)
+
+    monkeypatch.setattr("harness.cli.cleaning.perform", perform_or_refuse)
+
+    done = clean(tmp_path, SystemClock())
+
+    assert [line.split(": ", 1)[1] for line in done] == [
+        "1-lower-quota@0: cannot restore the cluster: it does not answer; it stays owed",
+        "0-lower-quota@0: the cluster c is gone, and with it what was done to it",
+        "1-overlap-attempts@0: SIGKILL to 1 processes",
+    ]
+    assert [entry.injection for entry in run.undo.owed()] == ["1-lower-quota@0"]

@@ -210,7 +210,8 @@ def performed(monkeypatch: pytest.MonkeyPatch) -> list[Undo]:
     """The undos that were performed; nothing else comes of them."""
     done: list[Undo] = []
 
-    def perform(undo: Undo, _clock: ManualClock) -> str:
+    def perform(undo: Undo, _clock: ManualClock, *, is_ours: bool) -> str:
+        assert is_ours
         done.append(undo)
         return "performed"
 
@@ -299,7 +300,7 @@ def test_what_is_not_healed_when_the_run_ends_is_undone_and_waited_for(tmp_path:
 
 
 def test_an_undo_that_is_not_done_stays_owed_and_keeps_no_other_from_being_done(tmp_path: Path, monkeypatch):
-    def perform(undo: Undo, _clock: ManualClock) -> str:
+    def perform(undo: Undo, _clock: ManualClock, *, is_ours: bool) -> str:
         if isinstance(undo, RestoreCluster) and len(undo.actions) == 2:
             raise UndoError(attempted="restore the cluster", reason="it does not answer")
         return "performed"

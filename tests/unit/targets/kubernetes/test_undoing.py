@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.clock import ManualClock
-from harness.errors import UndoError
+from harness.errors import TargetUnavailableError, UndoError
 from harness.kind import NodeState
 from harness.targets import perform
 from harness.targets.kubernetes import undoing
@@ -13,6 +13,7 @@ from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, NODES, RESOURCE
 from harness.targets.kubernetes.control_plane import restoring_script
 from harness.targets.kubernetes.nodes import MAINTENANCE_LABEL, TERMINATION_TAINT
 from harness.targets.kubernetes.quota import nominal_quota
+from harness.targets.kubernetes.run_record import Turn
 from harness.targets.kubernetes.undoing import Restorer
 from harness.undo import DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
 from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host, cluster_at
@@ -127,7 +128,7 @@ def test_a_cluster_that_does_not_answer_is_waited_for_and_the_undo_stays_owed(mo
     with pytest.raises(
         UndoError, match="cannot restore the cluster chaos-harness: the cluster chaos-harness does not answer; it stays owed"
     ):
-        perform(UNDO, clock)
+        perform(UNDO, clock, is_ours=True)
     assert 60.0 <= clock.monotonic_s() < 62.0
 
 
@@ -138,5 +139,20 @@ def test_a_cluster_of_another_version_is_not_waited_for(monkeypatch, tmp_path) -
         monkeypatch.setattr(undoing, name, lambda _cluster: "it is of another version")
 
     with pytest.raises(UndoError, match="it is of another version"):
-        perform(UNDO, clock)
+        perform(UNDO, clock, is_ours=True)
     assert clock.monotonic_s() == 0.0
+
+
+def test_the_undo_of_a_dead_run_waits_until_no_run_has_the_cluster(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
+    for name in ("problem_with", "problem_with_record"):
+        monkeypatch.setattr(undoing, name, lambda _cluster: "it is of another version")
+    living = Turn("chaos-harness")
+    living.take(ManualClock())
+
+    with pytest.raises(TargetUnavailableError, match="another run has held the cluster"):
+        perform(UNDO, ManualClock())
+    living.free()
+    with pytest.raises(UndoError, match="it is of another version"):
+        perform(UNDO, ManualClock())
