@@ -5,7 +5,7 @@
 All of it is driven by one single-threaded loop: no method blocks but ``wait`` and ``stop``, both bounded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -171,8 +171,14 @@ class Signalable(Protocol):
 class TurnTaking(Protocol):
     """Runs on this target share what cannot be shared, so they take turns."""
 
-    def take_turn(self) -> float:
-        """Wait until it is this run's turn, before its clock starts; ``stop`` ends the turn. Returns for how many seconds it has waited.
+    def take_turn(self, say: Callable[[str], None]) -> float:
+        """Wait until it is this run's turn, before its clock starts; ``stop`` ends the turn.
+
+        Args:
+            say: Told why it waits, when it has to.
+
+        Returns:
+            For how many seconds it has waited.
 
         Raises:
             TargetUnavailableError: When the target is not here, or the turn does not come.

@@ -99,6 +99,11 @@ class Narrator:
         self._said_s = 0.0
         self._attempt, self._step, self._faults = 0, 0, 0
 
+    def waits(self, scenario: Scenario, why: str) -> None:
+        """See ``harness.runner.progress.Progress``."""
+        del scenario
+        self._wire.say(Progressed(scenario=self._scenario, text=why))
+
     def saw(self, scenario: Scenario, events: Sequence[Event]) -> None:
         """See ``harness.runner.progress.Progress``."""
         for event in events:

@@ -81,7 +81,7 @@ def play(scenario: Scenario, stage: Stage) -> None:
         KeyboardInterrupt: When we were interrupted; likewise.
     """
     if isinstance(stage.target, TurnTaking):
-        stage.target.take_turn()
+        stage.target.take_turn(lambda why: stage.progress.waits(scenario, why) if stage.progress is not None else None)
     stage.directory.write(stage.directory.scenario_path, encode(scenario))
     stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
     stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))

@@ -13,3 +13,7 @@ class Progress(Protocol):
     def saw(self, scenario: Scenario, events: Sequence[Event]) -> None:
         """These events were recorded for a run of ``scenario``; golden runs have a scenario of their own."""
         ...
+
+    def waits(self, scenario: Scenario, why: str) -> None:
+        """A run of ``scenario`` does not begin yet."""
+        ...

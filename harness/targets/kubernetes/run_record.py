@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -94,14 +94,16 @@ class Turn:
         """Whether it is ours."""
         return self._descriptor >= 0
 
-    def take(self, clock: Clock) -> float:
-        """Wait for it; returns for how many seconds.
+    def take(self, clock: Clock, say: Callable[[str], None] = lambda _: None) -> float:
+        """Wait for it, and say so once; returns for how many seconds.
 
         Raises:
             StoreError: When the lock file cannot be made.
             TargetUnavailableError: When another run holds it for longer than any run may take.
         """
         began_s = clock.monotonic_s()
+        if not self.is_held and not self._try():
+            say("waiting for another run on the cluster to end")
         while not self.is_held and not self._try():
             if clock.monotonic_s() > began_s + TURN_S_MAX:
                 advice = "end that run, or run `harness clean`"

@@ -1,7 +1,7 @@
 """The target named ``kind``: jobs on a real cluster, in Kueue's queues."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harness.capabilities import Fidelity, Launch
 from harness.clock import Clock
@@ -52,11 +52,11 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         """See ``Target``."""
         return FIDELITY
 
-    def take_turn(self) -> float:
+    def take_turn(self, say: Callable[[str], None] = lambda _: None) -> float:
         """See ``TurnTaking``."""
         cluster = _usable_cluster()
         self._turn = self._turn or Turn(cluster.name)
-        self._waited_s += self._turn.take(self._clock)
+        self._waited_s += self._turn.take(self._clock, say)
         return self._waited_s
 
     def start(self, launch: Launch) -> None:

@@ -385,3 +385,24 @@ def test_progress_is_told_of_every_event_once(theatre: Theatre, fault: Fault):
 
     events = theatre.play(scenario(Injection(fault=fault, at=AtStep(step=3))), progress=Listener())
     assert tuple(told) == events
+
+
+def test_a_run_waits_for_its_turn_before_its_clock_starts_and_says_so(theatre: Theatre, monkeypatch: pytest.MonkeyPatch):
+    waited: list[str] = []
+
+    def take_turn(self: FakeTarget, say: Callable[[str], None]) -> float:
+        say("somebody else is at it")
+        self.clock.advance(50.0)
+        return 50.0
+
+    class Listener:
+        def saw(self, _scenario: Scenario, _events: list[Event]) -> None: ...
+
+        def waits(self, scenario: Scenario, why: str) -> None:
+            waited.append(f"{scenario.name}: {why}")
+
+    monkeypatch.setattr(FakeTarget, "take_turn", take_turn, raising=False)
+    events = theatre.play(scenario(deadline_s=5.0), progress=Listener())
+
+    assert [line.partition(": ")[2] for line in waited] == ["somebody else is at it"]
+    assert closed(events).reason == "finished"

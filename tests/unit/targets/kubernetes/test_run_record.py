@@ -60,9 +60,13 @@ def test_a_record_that_cannot_be_made_durable_stops_the_run(tmp_path):
 def test_one_run_at_a_time():
     clock, first, second = ManualClock(), Turn("c"), Turn("c")
 
-    assert first.take(clock) == 0.0
+    said: list[str] = []
+
+    assert first.take(clock, said.append) == 0.0
+    assert said == []
     with pytest.raises(TargetUnavailableError, match="another run has held the cluster"):
-        second.take(clock)
+        second.take(clock, said.append)
+    assert said == ["waiting for another run on the cluster to end"]
     assert clock.monotonic_s() > TURN_S_MAX
 
     first.free()
