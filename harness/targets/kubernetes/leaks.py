@@ -6,9 +6,9 @@ from harness.history import ClusterLeft
 from harness.targets.kubernetes.api import PODS, PROVISIONING_REQUESTS, RAY_CLUSTERS, WORKLOADS, Object, conditions_of, name_of
 from harness.targets.kubernetes.inventory import Inventory, phase_of
 
-PATIENCE_S = 20.0
-"""Kueue frees the quota of a finished job within a second; ``shutdownAfterJobFinishes`` takes some seconds for the grace of Ray's pods."""
-
+PATIENCE_S = 45.0
+"""Kueue frees the quota of a finished job within a second. ``shutdownAfterJobFinishes`` deletes a RayCluster at once, but the shell that is
+PID 1 of Ray's head hears no SIGTERM: its pod takes the whole grace of 30 s, and some seconds more on a busy node."""
 
 ANSWERED = {"Provisioned", "Failed", "CapacityRevoked"}
 """Conditions of a request that will bring no more capacity for a job that is over."""

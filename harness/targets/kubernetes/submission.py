@@ -25,6 +25,8 @@ COORDINATOR_PORT = 8476
 TOPOLOGIES = {4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8"}
 """Of a v6e slice, by its chips. Source: https://docs.cloud.google.com/tpu/docs/v6e"""
 
+HEAD_GRACE_S = 5
+
 HOST_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
 HEAD_RESOURCES = {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "4Gi"}}
 RAY_HOST_RESOURCES = {"requests": {"cpu": "100m", "memory": "500Mi"}, "limits": {"cpu": "1", "memory": "3Gi"}}
@@ -149,7 +151,6 @@ class Submission:
 
     def _ray_job(self) -> Object:
         launch = self._launch
-        head = {"name": "ray-head", "resources": copy.deepcopy(HEAD_RESOURCES)}
         host = {"name": "ray-worker", "resources": self._with_chips(copy.deepcopy(RAY_HOST_RESOURCES))}
         group = {
             "groupName": "hosts",
@@ -168,12 +169,17 @@ class Submission:
                 "rayVersion": self._ray_version,
                 "headGroupSpec": {
                     "rayStartParams": {},
-                    "template": {"spec": {"nodeSelector": {POOL_LABEL: HEAD_POOL}, "containers": [head]}},
+                    "template": {"spec": self._head_spec()},
                 },
                 "workerGroupSpecs": [group],
             },
         }
         return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "", "labels": self._queue_labels()}, "spec": spec}
+
+    def _head_spec(self) -> Object:
+        """Its first process is a shell, which hears no SIGTERM: a longer grace would only be waited for."""
+        container = {"name": "ray-head", "resources": copy.deepcopy(HEAD_RESOURCES)}
+        return {"nodeSelector": {POOL_LABEL: HEAD_POOL}, "terminationGracePeriodSeconds": HEAD_GRACE_S, "containers": [container]}
 
     def _slice_variables(self) -> list[Object]:
         """What GKE's webhook tells a host of a slice; JAX on processors instead of chips.
