@@ -133,7 +133,7 @@ class JobOutput:
             size = 0
             for data in stream.source.read(budget_bytes):
                 size += len(data)
-                lines += self._keep(stream, stream.splitter.feed(data) if self._has_room(len(data)) else self._drop(data), t_s)
+                lines += self._keep(stream, stream.splitter.feed(data) if self._has_room(len(data)) else self._drop(stream, data), t_s)
             self.is_drained &= size < budget_bytes
         return lines
 
@@ -156,7 +156,8 @@ class JobOutput:
         self._bytes += size
         return self._lines < self._limits.lines and self._bytes <= self._limits.bytes
 
-    def _drop(self, data: bytes) -> list[bytes]:
+    def _drop(self, stream: _Stream, data: bytes) -> list[bytes]:
+        stream.splitter.take_partial()  # its newline is still to come and is counted then
         self._dropped += data.count(b"\n")
         return []
 

@@ -92,7 +92,7 @@ def test_a_job_that_wants_too_much_memory_fails_by_its_own_doing_and_not_by_ours
     assert set(ends(run)) == {(SIGKILL, "platform")}
     assert "Memory limit of 160 MiB exceeded" in run.explain()
     assert [
-        line for line in run.history.events if isinstance(line, LogLine) and line.text.startswith("Memory limit of 160 MiB exceeded with")
+        line for line in run.history.events if isinstance(line, LogLine) and line.text.startswith("Memory limit of 160 MiB exceeded")
     ]
 
 

@@ -47,6 +47,11 @@ class AttachedOutput:
         self._take_apart(data)
         return bool(data)
 
+    def hold(self, budget_bytes: int) -> None:
+        """Read what has come, at most that much, and keep it until it is asked for."""
+        while budget_bytes > 0 and self.pull():
+            budget_bytes -= PIPE_READ_BYTES
+
     def close(self) -> None:
         """Close the connection."""
         os.close(self.descriptor)

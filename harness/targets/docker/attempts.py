@@ -28,6 +28,9 @@ from harness.targets.docker.process_namespace import ProcessNamespace, is_first_
 
 EVENTS_AT, BARRIER_AT = "/harness/events", "/harness/barrier"
 
+HELD_BYTES_MAX = 4 << 20
+"""Of the first words of a container, read before its first process is known; more waits in the engine."""
+
 END_KNOWN_S_MAX = 5.0
 """The engine knows of an end after a tenth of a second; what it does not know by then runs, and not here."""
 
@@ -79,7 +82,7 @@ class DockerAttempts:
             undo.callback(self._engine.remove, container)
             output = AttachedOutput(self._engine.attach(container))
             undo.callback(output.close)
-            self._run(container, namespace)
+            self._run(container, namespace, output)
             undo.pop_all()
         processes = Container(container, engine=self._engine, output=output, namespace=namespace, memory_mib=launch.memory_mib)
         lines = JobOutput(key, stdout=output.stdout, stderr=output.stderr)
@@ -117,7 +120,7 @@ class DockerAttempts:
         except NotStartableError as error:
             raise BrokenHarnessError(f"the Docker engine refuses to make a container of {self._image}: {error}") from error
 
-    def _run(self, container: str, namespace: ProcessNamespace) -> None:
+    def _run(self, container: str, namespace: ProcessNamespace, output: AttachedOutput) -> None:
         """Start a container and learn its first process, which may have ended by then."""
         launch = self._launch
         try:
@@ -126,26 +129,28 @@ class DockerAttempts:
             if not self._has_started and any(words in str(error) for words in PROGRAM_WORDS):
                 raise WorkloadMissingError(workload=launch.job, program=launch.command[0], directory=launch.directory) from error
             raise BrokenHarnessError(f"an attempt could not be started: {error}") from error
-        namespace.begin(self._first_process(container))
+        namespace.begin(self._first_process(container, output))
 
-    def _first_process(self, container: str) -> int:
+    def _first_process(self, container: str, output: AttachedOutput) -> int:
         """The first process by its id here; 0 when it has ended already, which the engine learns a moment after the kernel.
 
         Raises:
             TargetUnavailableError: When the engine goes on to say that it runs, and it does not run here.
         """
         deadline_s = self._clock.monotonic_s() + END_KNOWN_S_MAX
-        while pid := self._engine.state(container).pid:
-            if is_first_of_a_namespace(pid):
-                return pid
+        while True:
+            output.hold(HELD_BYTES_MAX)
+            state = self._engine.state(container)
+            if state is not None and (not state.pid or is_first_of_a_namespace(state.pid)):
+                return state.pid
             if self._clock.monotonic_s() >= deadline_s:
+                named = "no process" if state is None else f"process {state.pid}, which is no container's first process on this machine"
                 raise TargetUnavailableError(
                     target="docker",
-                    reason=f"the engine names process {pid}, which is no container's first process on this machine",
+                    reason=f"the engine names {named}",
                     advice="use an engine on this machine itself: exact signals need its processes here",
                 )
             self._clock.sleep(END_ROUND_S)
-        return 0
 
     def _end_escaped(self, held: MutableMapping[AttemptKey, Attempt]) -> None:
         """What carries the run id and is still there, in whatever way its end has failed."""

@@ -100,7 +100,7 @@ class Container:
 
     def sweep(self) -> bool:
         """See ``AttemptProcesses``. All is gone with the first process; here the engine must know it, and its output be read."""
-        return self._is_known_to_be_over() and self._output.is_at_end
+        return self._is_known_to_be_over()
 
     def foreign_kill(self) -> ForeignKill | None:
         """See ``AttemptProcesses``: for memory, by the engine's word or the control group's count; else by somebody who may.
@@ -138,8 +138,9 @@ class Container:
         return status_of_engine(self._exit_code, was_killed=was_killed)
 
     def _is_known_to_be_over(self) -> bool:
-        if not self._is_over:
-            state = self._engine.state(self._container)
+        """Asked only when all output is read: before, the engine would wait for us, and we for it."""
+        state = None if self._is_over or not self._output.is_at_end else self._engine.state(self._container)
+        if state is not None:
             self._is_over, self._exit_code, self._is_removed = state.is_over, state.exit_code, state.is_removed
             self._is_out_of_memory = state.is_out_of_memory
         return self._is_over

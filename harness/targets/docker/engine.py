@@ -22,8 +22,11 @@ from harness.errors import BrokenHarnessError, TargetUnavailableError
 from harness.kind.cluster import RUN_ID_LABEL
 from harness.targets.docker.presence import SOCKET
 
-CALL_S_MAX = 30.0
+CALL_S_MAX = 30
 """For one answer of the engine: it starts a container within a second, ten times that on a busy machine."""
+
+STATE_S_MAX = 1
+"""For the state of a container, an answer of milliseconds: whoever waits longer for it may be waited for."""
 
 ENGINE_ADVICE = "start Docker, or run `make docker-up`; `pip install 'chaos-harness[docker]'` brings the client"
 
@@ -171,13 +174,23 @@ class Engine:
                     raise NotStartableError(error.explanation or str(error)) from error
                 raise
 
-    def state(self, container: str) -> ContainerState:
-        """How a container stands."""
-        with _explained("ask for the state of a container"):
-            try:
+    def state(self, container: str) -> ContainerState | None:
+        """How a container stands; None when the engine does not answer at once.
+
+        While a container ends the engine holds its answer back until its output has been read: so read, and ask again.
+        """
+        self._api.timeout = STATE_S_MAX
+        try:
+            with _explained("ask for the state of a container"):
                 state = self._api.inspect_container(container)["State"]
-            except docker.errors.NotFound:
+        except BrokenHarnessError as error:
+            if isinstance(error.__cause__, requests.exceptions.Timeout):
+                return None
+            if isinstance(error.__cause__, docker.errors.NotFound):
                 return ContainerState(pid=0, is_over=True, exit_code=128 + signal.SIGKILL, is_removed=True)
+            raise
+        finally:
+            self._api.timeout = CALL_S_MAX
         return ContainerState(
             pid=int(state["Pid"]),
             is_over=state["Status"] in ("exited", "dead"),

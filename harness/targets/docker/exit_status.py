@@ -3,7 +3,7 @@
 The engine writes an end by a signal as exit code 128 and the signal, so that 137 is a SIGKILL and an ``exit 137`` alike. Linux 6.15 tells a
 holder of the process's descriptor the wait status itself.
 
-Source: https://docs.kernel.org/admin-guide/LSM/index.html does not have it; include/uapi/linux/pidfd.h of Linux 6.15: PIDFD_GET_INFO.
+Source: include/uapi/linux/pidfd.h of Linux 6.15 (PIDFD_GET_INFO), and tools/testing/selftests/pidfd/pidfd_info_test.c there.
 """
 
 import fcntl

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.history import read_history
+from harness.history import ObservationLost, read_history
 from harness.targets.docker.presence import open_engine
+from tests.contract.driver import Run, python
 from tests.contract.presence import skip_or_fail_without
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -104,6 +105,18 @@ def test_an_interrupt_ends_the_containers_too(here: Path) -> None:
 
     assert process.wait(PATIENCE_S) == 130
     assert containers_of(run_id_of(here)) == []
+
+
+def test_a_job_that_says_very_much_and_ends_at_once_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    skip_or_fail_without("docker")
+    run = Run("docker", tmp_path, python("os.write(1, (b'x' * 99 + b'\\n') * 150_000)\nsys.exit(3)"), max_retries=1).start()
+
+    run.finish()
+    run.stop()
+
+    assert [exited.exit_code for exited in run.exits()] == [3, 3]
+    assert len(run.lines()) == 40_000, "as many of each as an attempt may say"
+    assert [lost.count for lost in run.of(ObservationLost)] == [130_000, 130_000]
 
 
 def test_storage_faults_while_running_are_refused_before_anything_starts(here: Path) -> None:

@@ -116,3 +116,17 @@ def test_what_is_over_a_limit_is_drained_and_counted(pipes, limits):
 )
 def test_only_a_line_of_json_has_a_severity(text, severity):
     assert severity_of(text) == severity
+
+
+def test_a_line_that_began_before_the_limit_and_ended_behind_it_is_counted_once(pipes):
+    readers, (out, _) = pipes
+    output = make(readers, bytes=10)
+    os.write(out, b"kept\nhalf")
+    output.read(1.0, 1 << 20)
+    os.write(out, b"other half\n")
+    output.read(2.0, 1 << 20)
+
+    lines, (lost,) = output.finish(3.0)
+
+    assert lines == []
+    assert lost.count == 1
