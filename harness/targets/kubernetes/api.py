@@ -106,6 +106,11 @@ class ApiError(BrokenHarnessError):
         answer = f"the API server said {status} {reason}" if status else f"no answer: {reason}"
         super().__init__(f"cannot {attempted} {what}: {answer}" + (f": {message}" if message else ""))
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether it may be answered otherwise later: no answer came, or the server could not do its work."""
+        return self.status in (0, TOO_MANY_REQUESTS) or self.status >= 500
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:

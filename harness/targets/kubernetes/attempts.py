@@ -27,6 +27,11 @@ class Attempts:
         self._places: dict[str, tuple[Task, Attempt, Pod]] = {}
         self.is_finished = False
 
+    @property
+    def have_succeeded(self) -> bool:
+        """Whether every task has come to a good end."""
+        return all(task.outcome == "succeeded" for task in self._tasks)
+
     def key_of(self, task: int) -> AttemptKey:
         """The attempt of a task that runs, or has run last; the first one before that."""
         return AttemptKey(task, max(0, self._tasks[task].started - 1))

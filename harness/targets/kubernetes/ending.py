@@ -26,7 +26,7 @@ from harness.targets.kubernetes.pod_processes import PodProcesses, send_all
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.queue_objects import put_back
 from harness.targets.kubernetes.run_record import RunRecord, remove_record
-from harness.targets.kubernetes.run_storage import move_back
+from harness.targets.kubernetes.run_storage import give_back
 
 GONE_S = 60.0
 """A namespace whose pods are removed without grace is gone in 5 to 10 s; finalizers of controllers that restart take longer."""
@@ -160,10 +160,7 @@ class Ending:
             pools.close()
 
     def _give_back_storage(self) -> None:
-        record = self._record
-        if move_back(Path(record.directory) / "checkpoints", record.checkpoint_dir):
-            self.done.append(f"moved checkpoints back to {record.checkpoint_dir}")
-        shutil.rmtree(record.directory, ignore_errors=True)
+        self.done += give_back(self._record.directory, self._record.checkpoint_dir)
 
 
 def keep_events(events: Path, logs_dir: Path) -> None:

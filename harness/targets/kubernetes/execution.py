@@ -5,9 +5,22 @@ import selectors
 from importlib.metadata import PackageNotFoundError, version
 
 from harness.cloud_run.environment import execution_name
+from harness.errors import BrokenHarnessError
 from harness.history import Event, ExecutionStarted, LogLine, ObservationLost
 from harness.protocol.attempt_key import AttemptKey
-from harness.targets.kubernetes.api import EVENTS, JOBS, NODES, PODS, PROVISIONING_REQUESTS, RAY_CLUSTERS, RAY_JOBS, WORKLOADS
+from harness.targets.kubernetes.api import (
+    CONFLICT,
+    EVENTS,
+    JOBS,
+    NODES,
+    PODS,
+    PROVISIONING_REQUESTS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    WORKLOADS,
+    ApiError,
+    Object,
+)
 from harness.targets.kubernetes.arrangement import Arrangement
 from harness.targets.kubernetes.attempts import Attempts
 from harness.targets.kubernetes.autoscaler import OnDemandAutoscaler
@@ -26,6 +39,11 @@ from harness.targets.kubernetes.watching import Change, Watched, Watches
 
 WATCHED = (PODS, JOBS, RAY_JOBS, RAY_CLUSTERS, WORKLOADS, PROVISIONING_REQUESTS, EVENTS)
 """In the run's namespace; nodes everywhere."""
+
+UNANSWERED_S = 90.0
+"""An API server that is killed is back within half a minute; one that stays away for longer is not coming back."""
+
+SUBMIT_AGAIN_S = 0.5
 
 DRAIN_S = 10.0
 """For reading what was said before an end was seen; the log of a pod whose node is gone never ends."""
@@ -74,6 +92,7 @@ class ClusterExecution:
         self._is_announced = False
         self._submitted = 0
         self._next_due_s = 0.0
+        self._failing_since_s: float | None = None
         place = (grounds.api, self.pools, grounds.clock)
         self.dws = DwsSimulator(*place, namespace=grounds.namespace, cluster=launch.cluster, task_of=grounds.inventory.task_of)
         self._autoscaler = OnDemandAutoscaler(*place, namespace=grounds.namespace, answer=launch.cluster.on_demand)
@@ -99,8 +118,13 @@ class ClusterExecution:
         return self.attempts.is_finished and self._leaks.is_done and not self.pending
 
     def poll(self) -> list[Event]:
-        """Take in what has happened since, and let the emulated parts move."""
+        """Take in what has happened since, and let the emulated parts move.
+
+        Raises:
+            BrokenHarnessError: When the cluster is gone, or a node pool cannot be moved.
+        """
         now_s, t_s = self.grounds.clock.monotonic_s(), self.grounds.t_s()
+        self._notice_loss(now_s)
         events, self.pending = self.pending, []
         events += self._see_changes(now_s)
         events += [*self.pools.tick(t_s), *self.dws.tick(t_s), *self._autoscaler.tick(t_s)]
@@ -154,9 +178,9 @@ class ClusterExecution:
             self._is_announced = is_watching and self._arrangement.is_ready(now_s)
             return [self._started()] if self._is_announced else []
         if self._submitted < launch.tasks and now_s >= self._next_due_s:
-            self._submit(self._submitted)
-            self._submitted += 1
-            self._next_due_s = now_s + launch.cluster.apart_s
+            is_done = self._submit(self._submitted)
+            self._submitted += is_done
+            self._next_due_s = now_s + (launch.cluster.apart_s if is_done else SUBMIT_AGAIN_S)
         return []
 
     def _started(self) -> ExecutionStarted:
@@ -170,9 +194,35 @@ class ClusterExecution:
             grace_s=launch.grace_s,
         )
 
-    def _submit(self, task: int) -> None:
-        created = self.grounds.api.create(self._submission.resource, self._submission.build(task), self.grounds.namespace)
-        self.grounds.inventory.see(Change("added", self._submission.resource, created))  # what it owns is then known for its own
+    def _submit(self, task: int) -> bool:
+        """Submit a task, once: a server that gave no answer may have taken it all the same. False: it is to be tried again."""
+        api, resource, namespace = self.grounds.api, self._submission.resource, self.grounds.namespace
+        try:
+            created: Object | None = api.create(resource, self._submission.build(task), namespace)
+        except ApiError as error:
+            if error.status == CONFLICT:
+                created = api.get(resource, self._submission.name_of(task), namespace)
+            elif error.is_passing:
+                return False
+            else:
+                raise
+        if created is not None:
+            self.grounds.inventory.see(Change("added", resource, created))  # what it owns is then known for its own
+        return True
+
+    def _notice_loss(self, now_s: float) -> None:
+        """Tell a cluster that is gone from one that restarts.
+
+        Raises:
+            BrokenHarnessError: When nothing has answered for long.
+        """
+        if self._watches is None or not self._watches.is_failing:
+            self._failing_since_s = None
+            return
+        self._failing_since_s = now_s if self._failing_since_s is None else self._failing_since_s
+        if now_s > self._failing_since_s + UNANSWERED_S:
+            name = self.grounds.cluster.name
+            raise BrokenHarnessError(f"the API server of cluster {name} has not answered for {UNANSWERED_S:g} s; run `harness up kind`")
 
     def _tell_ends(self, now_s: float) -> list[Event]:
         events: list[Event] = []

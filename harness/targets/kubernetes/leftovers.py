@@ -1,19 +1,26 @@
 """What a run leaves on the cluster when the harness itself is killed, and its end: for ``harness clean``."""
 
+from pathlib import Path
+
 from harness.clock import Clock
-from harness.kind import KindCluster, find_cluster
-from harness.targets.kubernetes.run_record import RunRecord, Turn, read_record
+from harness.errors import StoreError
+from harness.kind import find_cluster
+from harness.kind.cluster import CLUSTER_NAME
+from harness.targets.kubernetes.run_record import RunRecord, Turn, read_record, remove_record
+from harness.targets.kubernetes.run_storage import give_back
 
 
 def left_behind(run_id: str) -> list[str]:
     """The run's namespace, queue objects, node pools and storage, one line each. Its own record says it: the cluster is not asked."""
-    found = _found(run_id)
-    if found is None:
+    record = read_record(CLUSTER_NAME, run_id)
+    if record is None:
         return []
-    cluster, record = found
-    lines = [f"namespace {record.namespace} of cluster {cluster.name}", f"directory {record.directory}"]
-    lines += [f"{one.plural} {one.name} of cluster {cluster.name}" for one in record.replaced]
-    return lines + ([f"checkpoints of {record.checkpoint_dir}"] if record.checkpoint_dir else [])
+    storage = [f"directory {record.directory}", *([f"checkpoints of {record.checkpoint_dir}"] if record.checkpoint_dir else [])]
+    cluster = find_cluster()
+    if cluster is None:
+        return storage  # the rest is gone with the cluster
+    lines = [f"namespace {record.namespace} of cluster {cluster.name}", *storage]
+    return lines + [f"{one.plural} {one.name} of cluster {cluster.name}" for one in record.replaced]
 
 
 def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
@@ -22,13 +29,15 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
     Raises:
         BrokenHarnessError: When something could not be done; what was left is then left still.
     """
-    found = _found(run_id)
-    if found is None:
+    record = read_record(CLUSTER_NAME, run_id)
+    if record is None:
         return []
+    cluster = find_cluster()
+    if cluster is None:
+        return _remove_storage(record)
     from harness.targets.kubernetes.api import Api
     from harness.targets.kubernetes.ending import Ending
 
-    cluster, record = found
     with Turn(cluster.name).held(clock):
         ending = Ending(Api(cluster.kubeconfig, cluster.context), cluster, record, clock)
         ending.end_pods()
@@ -36,8 +45,10 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
     return [*ending.done, f"put back the queues and node pools of cluster {cluster.name}"]
 
 
-def _found(run_id: str) -> tuple[KindCluster, RunRecord] | None:
-    """A run that has left something on the cluster that is up; what was on one that is gone is gone with it."""
-    cluster = find_cluster()
-    record = None if cluster is None else read_record(cluster.name, run_id)
-    return None if cluster is None or record is None else (cluster, record)
+def _remove_storage(record: RunRecord) -> list[str]:
+    try:
+        done = give_back(record.directory, record.checkpoint_dir)
+    except OSError as error:
+        raise StoreError(path=Path(record.directory), attempted="move the checkpoints back from", reason=str(error)) from error
+    remove_record(CLUSTER_NAME, record.run_id)
+    return done

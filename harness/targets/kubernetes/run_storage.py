@@ -78,3 +78,14 @@ def move_back(checkpoints: Path, moved_from: str) -> bool:
     own.unlink()
     shutil.move(checkpoints, own)
     return True
+
+
+def give_back(directory: str, moved_from: str) -> list[str]:
+    """Move checkpoints back and remove a run's directory; says what was done. Harmless twice.
+
+    Raises:
+        OSError: When they cannot be moved; they stay where they are.
+    """
+    is_moved = move_back(Path(directory) / "checkpoints", moved_from)
+    shutil.rmtree(directory, ignore_errors=True)
+    return [f"moved checkpoints back to {moved_from}"] if is_moved else []

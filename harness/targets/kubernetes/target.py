@@ -133,8 +133,7 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
 
     def _end(self, execution: ClusterExecution) -> list[Event]:
         grounds = execution.grounds
-        was_over = execution.is_over
-        if not was_over:
+        if not (execution.is_over and execution.attempts.have_succeeded):
             with contextlib.suppress(OSError):  # a full disk keeps nothing from being ended
                 collect(grounds.api, grounds.namespace, grounds.launch.logs_dir / "cluster")
         record = read_record(grounds.cluster.name, grounds.launch.run_id)

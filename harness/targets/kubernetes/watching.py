@@ -62,6 +62,11 @@ class Watches:
         return all(thread.is_synced for thread in self._threads)
 
     @property
+    def is_failing(self) -> bool:
+        """Whether no watch is open: the API server does not answer any of them."""
+        return all(thread.is_failing for thread in self._threads)
+
+    @property
     def gaps(self) -> int:
         """How often a watch was so late that changes were lost to it, not only delayed."""
         return sum(thread.gaps for thread in self._threads)
@@ -97,6 +102,7 @@ class _Watch(threading.Thread):
     def __init__(self, api: Api, watched: Watched, put: Callable[[Change], None]) -> None:
         super().__init__(name=f"watch {watched.resource.plural}", daemon=True)
         self.is_synced = False
+        self.is_failing = False
         self.gaps = 0
         self._api = api
         self._watched = watched
@@ -117,6 +123,7 @@ class _Watch(threading.Thread):
                 if isinstance(error, ApiError) and error.status == GONE:
                     self._version = ""
                     self.gaps += 1
+                self.is_failing = True
                 self._is_stopping.wait(RETRY_S)
 
     def stop(self) -> None:
@@ -148,6 +155,7 @@ class _Watch(threading.Thread):
         """
         watched = self._watched
         self._response = response = self._api.watch(watched.resource, watched.namespace, watched.selector, self._version)
+        self.is_failing = False
         with closing(response):
             if self._is_stopping.is_set():
                 return  # it was stopped while it opened, when there was nothing yet to shut down

@@ -1,6 +1,7 @@
 """What a run has made is written down; runs take turns."""
 
 import pytest
+from msgspec import structs
 
 from harness.clock import ManualClock
 from harness.errors import StoreError, TargetUnavailableError
@@ -100,8 +101,21 @@ def test_a_turn_for_a_while_ends_with_it_unless_it_was_held_before():
     turn.free()
 
 
-def test_where_no_cluster_is_nothing_was_left():
-    write_record("chaos-harness", RECORD)
+def test_where_the_cluster_is_gone_the_checkpoints_come_home(tmp_path):
+    shared, own = tmp_path / "shared" / "runs" / "run-1", tmp_path / "own"
+    (shared / "checkpoints").mkdir(parents=True)
+    (shared / "checkpoints" / "step-1").touch()
+    own.symlink_to(shared / "checkpoints")
+    write_record("chaos-harness", structs.replace(RECORD, directory=str(shared), checkpoint_dir=str(own)))
 
-    assert left_behind("run-1") == []
-    assert remove_left_behind("run-1", ManualClock()) == []
+    assert left_behind("run-1") == [f"directory {shared}", f"checkpoints of {own}"]
+    assert remove_left_behind("run-1", ManualClock()) == [f"moved checkpoints back to {own}"]
+
+    assert (own / "step-1").exists()
+    assert not own.is_symlink()
+    assert not shared.exists()
+    assert left_behind("run-1") == remove_left_behind("run-1", ManualClock()) == []
+
+
+def test_of_a_run_that_nobody_knows_nothing_was_left():
+    assert left_behind("run-9") == remove_left_behind("run-9", ManualClock()) == []

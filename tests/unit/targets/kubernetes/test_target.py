@@ -39,7 +39,7 @@ from harness.history import (
 from harness.kind import DEFAULT_TOPOLOGY
 from harness.scenario import Cluster
 from harness.targets.kubernetes import ending, target
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, Object
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, ApiError, Object
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
 from harness.targets.kubernetes.run_record import read_record
@@ -59,12 +59,19 @@ class ClusterApi(FakeApi):
     def __init__(self) -> None:
         super().__init__()
         self.held_back = False
+        self.create_quietly = False
         self.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "uid"}})
 
     def apply(self, resource: Any, body: Object, namespace: str = "") -> Object:
         stored = super().apply(resource, body, namespace)
         if resource.plural in (CLUSTER_QUEUES.plural, LOCAL_QUEUES.plural):
             return self.set_condition(resource, body["metadata"]["name"], namespace, type="Active", status="True")
+        return stored
+
+    def create(self, resource: Any, body: Object, namespace: str = "") -> Object:
+        stored = super().create(resource, body, namespace)
+        if self.create_quietly:
+            raise no_answer()
         return stored
 
     def delete(self, resource: Any, name: str, namespace: str = "", grace_s: int | None = None, uid: str = "") -> bool:
@@ -239,6 +246,48 @@ def test_tasks_are_submitted_apart(make):
 
     assert clock.monotonic_s() - began_s > 0.2
     assert sorted(job["metadata"]["name"] for job in run.jobs()) == ["job-0", "job-1"]
+
+
+def no_answer(status: int = 0) -> ApiError:
+    return ApiError(attempted="create", what="jobs", status=status, reason="refused")
+
+
+def test_a_server_that_restarts_is_asked_again_and_the_job_submitted_once(make, api):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    api.failures["create", "jobs"] = no_answer()
+    run.until(lambda: [call for call in api.calls if call[:2] == ("create", "jobs")])
+    assert run.jobs() == []
+    api.create_quietly = True  # the server takes it, and its answer is lost
+    api.failures.clear()
+
+    run.until(run.jobs)
+    api.create_quietly = False
+    run.until(lambda: len([call for call in api.calls if call[:2] == ("create", "jobs")]) >= 3)
+
+    assert len(run.jobs()) == 1
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+
+
+def test_a_submission_that_is_refused_breaks_the_run(make, api):
+    api.failures["create", "jobs"] = no_answer(403)
+    run = make()
+
+    with pytest.raises(ApiError, match="403"):
+        run.until(run.jobs)
+
+
+def test_a_cluster_that_is_gone_is_told_from_one_that_restarts(make, api, monkeypatch):
+    monkeypatch.setattr("harness.targets.kubernetes.execution.UNANSWERED_S", 0.3)
+    run = make()
+    run.until_seen(ExecutionStarted)
+    monkeypatch.setattr(FakeApi, "watch", lambda *_: (_ for _ in ()).throw(no_answer()))
+    for thread in run.target.execution._watches._threads:
+        thread._response.shutdown()
+
+    with pytest.raises(BrokenHarnessError, match=r"has not answered for 0\.3 s; run `harness up kind`"):
+        run.until(lambda: False)
 
 
 def test_what_a_job_prints_is_followed(make, api):
