@@ -37,24 +37,39 @@ class Teller:
         self._epoch_s = epoch_s
         self._last: dict[str, Event] = {}
         self._pools: dict[str, str] = {}
+        self._orphans: dict[str, Change] = {}
         self._events_told = 0
 
     def see(self, change: Change, now_s: float) -> list[Event]:
         """Take in a change; the event that tells it, if it changes what is told."""
         thing, is_deleted, t_s = change.object, change.kind == "deleted", now_s - self._epoch_s
+        if change.resource == EVENTS:
+            return self._event(thing, t_s, is_deleted=is_deleted)
         self._inventory.see(change)
         if change.resource == NODES:
             return self._news(thing, self._node(thing, t_s, is_deleted=is_deleted))
-        if change.resource == EVENTS:
-            return self._event(thing, t_s, is_deleted=is_deleted)
         task = self._inventory.task_of(thing)
         if task is None:
+            self._orphans[uid_of(thing)] = change
             return []
+        return [*self._of_task(change, task, now_s), *self._adopt(now_s)]
+
+    def _adopt(self, now_s: float) -> list[Event]:
+        """Objects that were seen a moment before their owner: the watches of their kinds do not wait for one another."""
+        events: list[Event] = []
+        while known := [change for change in self._orphans.values() if self._inventory.task_of(change.object) is not None]:
+            for change in known:
+                del self._orphans[uid_of(change.object)]
+                events += self._of_task(change, self._inventory.task_of(change.object) or 0, now_s)
+        return events
+
+    def _of_task(self, change: Change, task: int, now_s: float) -> list[Event]:
+        thing, is_deleted = change.object, change.kind == "deleted"
         if change.resource == PODS:
             self._attempts.see_pod(thing, task, now_s, is_deleted=is_deleted)
         elif change.resource == RAY_CLUSTERS or (change.resource in (JOBS, RAY_JOBS) and is_submission(thing)):
             self._attempts.see_object(thing, change.resource, task, is_deleted=is_deleted)
-        return self._news(thing, self._located(change, task, t_s, is_deleted=is_deleted))
+        return self._news(thing, self._located(change, task, now_s - self._epoch_s, is_deleted=is_deleted))
 
     def _located(self, change: Change, task: int, t_s: float, *, is_deleted: bool) -> Event | None:
         thing, key = change.object, self._attempts.key_of(task)

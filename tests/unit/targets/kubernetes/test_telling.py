@@ -61,6 +61,15 @@ def test_what_is_somebody_elses_is_told_of_nothing(seen):
     assert seen.see(PODS, stranger) == []
 
 
+def test_what_is_seen_before_its_owner_is_told_with_it(seen):
+    assert seen.see(PROVISIONING_REQUESTS, request("r-1")) == []
+    assert seen.see(WORKLOADS, workload()) == []
+
+    told = seen.see(JOBS, job(), now_s=102.0)
+
+    assert [type(event) for event in told] == [SubmissionSeen, WorkloadSeen, ProvisioningSeen]
+
+
 def test_a_change_that_changes_nothing_that_is_told_is_no_event(seen):
     first = seen.see(PODS, pending("a"))
     again = pending("a")
