@@ -1,0 +1,17 @@
+"""Tests on the real cluster that `harness up kind` has brought up."""
+
+import pytest
+
+from harness.kind import KindCluster, find_cluster, problem_with
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> KindCluster:
+    """The cluster; without one the test is skipped, or, with ``--require kind``, an error."""
+    found = find_cluster()
+    problem = problem_with(found)
+    if problem and "kind" in str(request.config.getoption("--require")).split(","):
+        pytest.fail(f"{problem} (and --require names kind)", pytrace=False)
+    if problem or found is None:
+        pytest.skip(problem)
+    return found
