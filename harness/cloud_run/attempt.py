@@ -110,11 +110,13 @@ class AttemptParts:
     Attributes:
         processes: They run.
         voices: Where they speak.
+        started_at_s: When they were about to run, on the monotonic clock: nothing that they say is older.
         belongings: What goes with the attempt: closed when it has ended and all it said has been read.
     """
 
     processes: AttemptProcesses
     voices: Voices
+    started_at_s: float
     belongings: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
 
@@ -124,6 +126,7 @@ class Attempt:
     Attributes:
         key: Which attempt.
         processes: Its processes.
+        started_at_s: When it was about to run, on the monotonic clock.
         exited_at_s: When its first process was seen to have ended, on the monotonic clock; None before.
         is_over: Whether it is dead and read to the end.
         is_behind: Whether there was more to read than the last look could take.
@@ -133,6 +136,7 @@ class Attempt:
     def __init__(self, key: AttemptKey, launch: Launch, *, parts: AttemptParts, selector: selectors.BaseSelector) -> None:
         self.key = key
         self.processes = parts.processes
+        self.started_at_s = parts.started_at_s
         self.exited_at_s: float | None = None
         self.is_over = self.is_behind = False
         self.message: tuple[str, str] | None = None

@@ -214,7 +214,8 @@ class RunningExecution:
             attempt = self._maker.start(key, self._selector)
             self.attempts[key] = attempt
             self._maker.took(attempt)  # after it is ours to end, so that an interrupt in between loses nobody
-            self.pending.append(AttemptStarted(t_s=self.t_s(), task=key.task, attempt=key.attempt, pid=attempt.processes.pid))
+            t_s = attempt.started_at_s - self.launch.epoch_s
+            self.pending.append(AttemptStarted(t_s=t_s, task=key.task, attempt=key.attempt, pid=attempt.processes.pid))
 
     def _start_attempts_or_explain(self) -> None:
         try:

@@ -82,12 +82,13 @@ class DockerAttempts:
             undo.callback(self._engine.remove, container)
             output = AttachedOutput(self._engine.attach(container))
             undo.callback(output.close)
+            started_at_s = self._clock.monotonic_s()
             self._run(container, namespace, output)
             undo.pop_all()
         processes = Container(container, engine=self._engine, output=output, namespace=namespace, memory_mib=launch.memory_mib)
         lines = JobOutput(key, stdout=output.stdout, stderr=output.stderr)
         voices = Voices(events=events, barrier=barrier, output=lines, patterns=patterns)
-        return Attempt(key, launch, parts=AttemptParts(processes=processes, voices=voices), selector=selector)
+        return Attempt(key, launch, parts=AttemptParts(processes=processes, voices=voices, started_at_s=started_at_s), selector=selector)
 
     def took(self, attempt: Attempt) -> None:
         """See ``Attempts``. Its label makes it ours from the moment it was made."""

@@ -67,11 +67,17 @@ class LocalAttempts:
                 barrier = Barrier(barrier_path, reader, armed=launch.armed, selector=selector)
                 undo.callback(barrier.close)
             environment = environment_of(launch, key, barrier_path, scratch)
+            started_at_s = self._clock.monotonic_s()
             processes = ProcessGroup(command, directory=launch.directory, environment=environment, marks=marks_of(launch, key))
             undo.pop_all()
         output = JobOutput(key, stdout=PipeSource(processes.stdout), stderr=PipeSource(processes.stderr))
         voices = Voices(events=events, barrier=barrier, output=output, patterns=patterns)
-        attempt = Attempt(key, launch, parts=AttemptParts(processes=processes, voices=voices, belongings=belongings), selector=selector)
+        attempt = Attempt(
+            key,
+            launch,
+            parts=AttemptParts(processes=processes, voices=voices, started_at_s=started_at_s, belongings=belongings),
+            selector=selector,
+        )
         self.storage.note(key.task, None if control_path is None else StorageRules(control_path))
         return attempt
 
