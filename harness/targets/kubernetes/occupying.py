@@ -31,7 +31,7 @@ class Occupant:
 
     Attributes:
         namespace: Of the run.
-        name: Of the Job, and of its priority class.
+        name: Of the Job.
         queue: Its LocalQueue.
         flavor: Of which it takes chips.
         chips: How many.
@@ -113,15 +113,13 @@ def deletions(namespace: str, name: str) -> tuple[DeleteObject, ...]:
     """What removes the job of that name and all that may have been made for it."""
     return (
         DeleteObject(api_version=JOBS.api_version, resource=JOBS.plural, namespace=namespace, name=name),
-        DeleteObject(
-            api_version=PRIORITY_CLASSES.api_version, resource=PRIORITY_CLASSES.plural, namespace="", name=class_name(namespace, name)
-        ),
+        DeleteObject(api_version=PRIORITY_CLASSES.api_version, resource=PRIORITY_CLASSES.plural, namespace="", name=class_name(namespace)),
     )
 
 
-def class_name(namespace: str, name: str) -> str:
-    """Of the priority class; these have no namespace."""
-    return f"{namespace}-{name}"
+def class_name(namespace: str) -> str:
+    """Of the run's priority class; these have no namespace. It is the value of a label, which has 63 characters at most."""
+    return f"{namespace}-preemptor"
 
 
 def is_owned_by(thing: Object, uid: str) -> bool:
@@ -139,7 +137,7 @@ def _priority_class(occupant: Occupant) -> Object:
     return {
         "apiVersion": PRIORITY_CLASSES.api_version,
         "kind": "WorkloadPriorityClass",
-        "metadata": {"name": class_name(occupant.namespace, occupant.name), "labels": {RUN_ID_LABEL: occupant.run_id}},
+        "metadata": {"name": class_name(occupant.namespace), "labels": {RUN_ID_LABEL: occupant.run_id}},
         "value": PRIORITY,
         "description": "Preempts every job of its run.",
     }
@@ -150,7 +148,7 @@ def _job(occupant: Occupant, image: str, node_labels: dict[str, str]) -> Object:
     size = next(size for size in range(min(POD_CHIPS_MAX, occupant.chips), 0, -1) if occupant.chips % size == 0)
     labels = {QUEUE_LABEL: occupant.queue, RUN_ID_LABEL: occupant.run_id}
     if occupant.is_preempting:
-        labels[PRIORITY_LABEL] = class_name(occupant.namespace, occupant.name)
+        labels[PRIORITY_LABEL] = class_name(occupant.namespace)
     chips = {TPU_RESOURCE: str(size)}
     container = {
         "name": "sleep",

@@ -165,7 +165,7 @@ class QueueHosting(ABC):
         grounds = self.grounds
         with told_as_lookup_errors():
             grounds.api.delete(JOBS, occupant_name(name), grounds.namespace)
-            grounds.api.delete(PRIORITY_CLASSES, class_name(grounds.namespace, occupant_name(name)))
+            grounds.api.delete(PRIORITY_CLASSES, class_name(grounds.namespace))
 
     def is_vacated(self, name: str) -> bool:
         """See ``QueueHost``."""
