@@ -22,7 +22,8 @@ from harness.faults.needs import CPU_MAINTENANCE, missing_capability
 from harness.faults.nodes import ActiveBreakage, ActiveCordon, ActiveInterruption, ActiveLoss
 from harness.faults.pods import deletion, eviction
 from harness.faults.process import ActiveKill, ActivePause, ActiveTerminate
-from harness.faults.queue import ActiveEviction, ActiveLimit, ActiveOccupation, ActivePreemption, ActiveQuota, ActiveRevocation
+from harness.faults.queue import ActiveEviction, ActivePreemption, ActiveRevocation
+from harness.faults.quota import ActiveLimit, ActiveOccupation, ActiveQuota
 from harness.faults.ray import ActiveDrain, ActiveRayKill
 from harness.faults.storage import ActiveStorageRule
 from harness.scenario import Fault, Injection, Layout, kind_of

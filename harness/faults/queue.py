@@ -1,4 +1,4 @@
-"""The queue, its quota and its capacity: workloads that are evicted or preempted, quota that is short, capacity that is taken back."""
+"""Workloads that are evicted, preempted, or lose their capacity."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,13 @@ from harness.capabilities import QueueHost
 from harness.faults.active import OneWay, Pace, Scene
 from harness.history import Event
 from harness.history.cluster import NodeSeen, ProvisioningSeen, WorkloadSeen
-from harness.scenario.cluster_faults import EvictWorkload, LimitNamespace, LowerQuota, OccupyCapacity, PreemptWorkload, RevokeCapacity
+from harness.scenario.cluster_faults import EvictWorkload, PreemptWorkload, RevokeCapacity
 from harness.undo import ClusterAction, NothingToUndo, RestoreCluster, Undo
 
 NO_WORKLOAD = "nothing left to activate: the workload is gone"
 
 
-class _QueueFault:
+class QueueChange:
     """A change of the queue that is taken back after a while."""
 
     def __init__(self, scene: Scene, duration_s: float) -> None:
@@ -27,13 +27,15 @@ class _QueueFault:
             return RestoreCluster(cluster=self._target.cluster_name, actions=self._actions())
 
     def _actions(self) -> tuple[ClusterAction, ...]:
+        """What takes it back."""
         raise NotImplementedError
 
-    def _is_victims(self, event: Event) -> bool:
+    def is_victims(self, event: Event) -> bool:
+        """Whether an event is of the victim's task."""
         return isinstance(event, WorkloadSeen | ProvisioningSeen) and event.task == self._scene.victim.task
 
 
-class ActiveEviction(_QueueFault):
+class ActiveEviction(QueueChange):
     """Seen when Kueue has evicted the workload for its deactivation; healed when it is active again, or there no more."""
 
     def __init__(self, scene: Scene, fault: EvictWorkload) -> None:
@@ -51,7 +53,7 @@ class ActiveEviction(_QueueFault):
     def advance(self, events: Sequence[Event]) -> None:
         """See ``StagedFault``."""
         for event in events:
-            if isinstance(event, WorkloadSeen) and self._is_victims(event):
+            if isinstance(event, WorkloadSeen) and self.is_victims(event):
                 self._evidence = self._evidence or eviction_words(event, "Deactivated")
                 if self._is_activated and event.is_active:
                     self._healed = f"workload {event.name} is active again"
@@ -73,7 +75,7 @@ class ActiveEviction(_QueueFault):
         return self._target.activation_undo(self._scene.victim)
 
 
-class ActivePreemption(_QueueFault):
+class ActivePreemption(QueueChange):
     """Seen when Kueue has evicted the workload for its preemption and admitted the other job, which ends ``duration_s`` after that."""
 
     def __init__(self, scene: Scene, fault: PreemptWorkload) -> None:
@@ -93,7 +95,7 @@ class ActivePreemption(_QueueFault):
     def advance(self, events: Sequence[Event]) -> None:
         """See ``StagedFault``."""
         for event in events:
-            if isinstance(event, WorkloadSeen) and self._is_victims(event):
+            if isinstance(event, WorkloadSeen) and self.is_victims(event):
                 self._evidence = self._evidence or eviction_words(event, "Preempted")
         if self._evidence and not self._is_admitted and self._pace.is_due() and self._target.has_admitted(self._scene.injection):
             self._is_admitted = True
@@ -102,105 +104,6 @@ class ActivePreemption(_QueueFault):
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
         return f"{self._evidence}; the other job was admitted" if self._is_admitted else ""
-
-    def heal(self) -> str:
-        """See ``ActiveFault``."""
-        with self._scene.healing():
-            if not self._is_vacated:
-                self._target.vacate(self._scene.injection)
-                self._is_vacated = True
-            return "the other job is gone, and its quota free" if self._target.is_vacated(self._scene.injection) else ""
-
-    def _actions(self) -> tuple[ClusterAction, ...]:
-        return self._target.occupation_undo(self._scene.injection)
-
-
-class ActiveQuota(_QueueFault):
-    """Seen, as is its end, when Kueue counts with the quota. Workloads that were admitted before keep what they have: so it is in Kueue."""
-
-    def __init__(self, scene: Scene, fault: LowerQuota) -> None:
-        super().__init__(scene, fault.duration_s)
-        self._fault = fault
-        self._before = 0
-        self._is_restored = False
-
-    def inject(self) -> str:
-        """See ``ActiveFault``."""
-        with self._scene.injecting():
-            self._target.set_quota(self._fault.flavor, self._fault.to)
-        return f"nominal quota of flavor {self._fault.flavor}: {self._fault.to} chips instead of {self._before}"
-
-    def observe(self, _events: Sequence[Event]) -> str:
-        """See ``ActiveFault``."""
-        return self._counted(self._fault.to)
-
-    def heal(self) -> str:
-        """See ``ActiveFault``."""
-        with self._scene.healing():
-            if not self._is_restored:
-                self._target.set_quota(self._fault.flavor, self._before)
-                self._is_restored = True
-            return self._counted(self._before)
-
-    def _actions(self) -> tuple[ClusterAction, ...]:
-        self._before = self._target.quota_of(self._fault.flavor)
-        return self._target.quota_undo(self._fault.flavor)
-
-    def _counted(self, chips: int) -> str:
-        if not self._pace.is_due() or self._target.quota_in_force(self._fault.flavor) != chips:
-            return ""
-        return f"Kueue counts with {chips} chips of flavor {self._fault.flavor}"
-
-
-class ActiveLimit(_QueueFault):
-    """Seen when the quota controller says that the limit is in force, healed when it says none."""
-
-    def __init__(self, scene: Scene, fault: LimitNamespace) -> None:
-        super().__init__(scene, fault.duration_s)
-        self._fault = fault
-        self._is_lifted = False
-
-    def inject(self) -> str:
-        """See ``ActiveFault``."""
-        with self._scene.injecting():
-            self._target.limit_namespace(self._fault.chips)
-        return f"a ResourceQuota of {self._fault.chips} chips in the namespace of the job"
-
-    def observe(self, _events: Sequence[Event]) -> str:
-        """See ``ActiveFault``."""
-        is_in_force = self._pace.is_due() and self._target.is_limited_to(self._fault.chips)
-        return f"the quota controller limits the namespace to {self._fault.chips} chips" if is_in_force else ""
-
-    def heal(self) -> str:
-        """See ``ActiveFault``."""
-        with self._scene.healing():
-            if not self._is_lifted:
-                self._target.limit_namespace(None)
-                self._is_lifted = True
-            return "the namespace has no limit" if self._target.is_limited_to(None) else ""
-
-    def _actions(self) -> tuple[ClusterAction, ...]:
-        return self._target.limit_undo()
-
-
-class ActiveOccupation(_QueueFault):
-    """Seen when Kueue has admitted the other job, healed when that is gone and its quota free."""
-
-    def __init__(self, scene: Scene, fault: OccupyCapacity) -> None:
-        super().__init__(scene, fault.duration_s)
-        self._fault = fault
-        self._evidence = ""
-        self._is_vacated = False
-
-    def inject(self) -> str:
-        """See ``ActiveFault``."""
-        with self._scene.injecting():
-            self._evidence = self._target.occupy(self._scene.injection, flavor=self._fault.flavor, chips=self._fault.chips)
-        return f"another job was submitted for {self._fault.chips or 'all free'} chips of flavor {self._fault.flavor}"
-
-    def observe(self, _events: Sequence[Event]) -> str:
-        """See ``ActiveFault``."""
-        return self._evidence
 
     def heal(self) -> str:
         """See ``ActiveFault``."""

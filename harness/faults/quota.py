@@ -1,0 +1,108 @@
+"""Quota that is lowered, limited, or taken by another job."""
+
+from collections.abc import Sequence
+
+from harness.faults.active import Scene
+from harness.faults.queue import QueueChange
+from harness.history import Event
+from harness.scenario.cluster_faults import LimitNamespace, LowerQuota, OccupyCapacity
+from harness.undo import ClusterAction
+
+
+class ActiveQuota(QueueChange):
+    """Seen, as is its end, when Kueue counts with the quota. Workloads that were admitted before keep what they have: so it is in Kueue."""
+
+    def __init__(self, scene: Scene, fault: LowerQuota) -> None:
+        super().__init__(scene, fault.duration_s)
+        self._fault = fault
+        self._before = 0
+        self._is_restored = False
+
+    def inject(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.injecting():
+            self._target.set_quota(self._fault.flavor, self._fault.to)
+        return f"nominal quota of flavor {self._fault.flavor}: {self._fault.to} chips instead of {self._before}"
+
+    def observe(self, _events: Sequence[Event]) -> str:
+        """See ``ActiveFault``."""
+        return self._counted(self._fault.to)
+
+    def heal(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.healing():
+            if not self._is_restored:
+                self._target.set_quota(self._fault.flavor, self._before)
+                self._is_restored = True
+            return self._counted(self._before)
+
+    def _actions(self) -> tuple[ClusterAction, ...]:
+        self._before = self._target.quota_of(self._fault.flavor)
+        return self._target.quota_undo(self._fault.flavor)
+
+    def _counted(self, chips: int) -> str:
+        if not self._pace.is_due() or self._target.quota_in_force(self._fault.flavor) != chips:
+            return ""
+        return f"Kueue counts with {chips} chips of flavor {self._fault.flavor}"
+
+
+class ActiveLimit(QueueChange):
+    """Seen when the quota controller says that the limit is in force, healed when it says none."""
+
+    def __init__(self, scene: Scene, fault: LimitNamespace) -> None:
+        super().__init__(scene, fault.duration_s)
+        self._fault = fault
+        self._is_lifted = False
+
+    def inject(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.injecting():
+            self._target.limit_namespace(self._fault.chips)
+        return f"a ResourceQuota of {self._fault.chips} chips in the namespace of the job"
+
+    def observe(self, _events: Sequence[Event]) -> str:
+        """See ``ActiveFault``."""
+        is_in_force = self._pace.is_due() and self._target.is_limited_to(self._fault.chips)
+        return f"the quota controller limits the namespace to {self._fault.chips} chips" if is_in_force else ""
+
+    def heal(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.healing():
+            if not self._is_lifted:
+                self._target.limit_namespace(None)
+                self._is_lifted = True
+            return "the namespace has no limit" if self._target.is_limited_to(None) else ""
+
+    def _actions(self) -> tuple[ClusterAction, ...]:
+        return self._target.limit_undo()
+
+
+class ActiveOccupation(QueueChange):
+    """Seen when Kueue has admitted the other job, healed when that is gone and its quota free."""
+
+    def __init__(self, scene: Scene, fault: OccupyCapacity) -> None:
+        super().__init__(scene, fault.duration_s)
+        self._fault = fault
+        self._evidence = ""
+        self._is_vacated = False
+
+    def inject(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.injecting():
+            self._evidence = self._target.occupy(self._scene.injection, flavor=self._fault.flavor, chips=self._fault.chips)
+        return f"another job was submitted for {self._fault.chips or 'all free'} chips of flavor {self._fault.flavor}"
+
+    def observe(self, _events: Sequence[Event]) -> str:
+        """See ``ActiveFault``."""
+        return self._evidence
+
+    def heal(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.healing():
+            if not self._is_vacated:
+                self._target.vacate(self._scene.injection)
+                self._is_vacated = True
+            return "the other job is gone, and its quota free" if self._target.is_vacated(self._scene.injection) else ""
+
+    def _actions(self) -> tuple[ClusterAction, ...]:
+        return self._target.occupation_undo(self._scene.injection)
