@@ -154,5 +154,6 @@ FINDINGS: dict[int, str] = {
     10: "Cloud Run tasks with GPUs are terminated at maintenance, not migrated; the signals around a migration are for CPU tasks.",
     12: "The guide's RayJob for Kueue, DWS and JaxTrainer saves no checkpoint: whatever ends it ends all of its work.",
     13: "The default run name of Ray Train holds the time: a retry without a fixed name starts from scratch.",
+    15: "A Kueue queue whose flavors have a topology evicts a workload when its nodes are gone, and dws takes it; v0.17.0 only if chips are all it covers.",
 }
 """Measured with ray 2.60.0, jax 0.10.2, orbax-checkpoint 0.12.8 and kueue v0.17.0; 10 and 12 are Google's documentation."""

@@ -15,8 +15,6 @@ from scenarios.jobs import JAX_HOSTS
 DEADLINE_S = 300.0
 """The node controller waits 40 s before it gives a silent node up, pod garbage collection as long for a node that is gone."""
 
-LOSSY_QUEUES = Cluster(queues="scenarios/manifests/queues_node_loss.yaml")
-
 CUT_OFF_HOST = msgspec.structs.replace(paced(JAX_HOSTS, steps=400, step_s=0.25), ranks=1)
 """One host that trains for a hundred seconds: long after its node has been given up it would still save."""
 
@@ -110,11 +108,10 @@ LOST_NODES = (
     ),
     on_cluster(
         "a-queue-that-knows-its-nodes-falls-back-to-dws-when-its-pool-is-lost",
-        "kueue v0.17.0: with a topology of nodes the loss evicts the workload, and the next flavor with room takes it",
+        "finding 15: with a topology of nodes the loss evicts the workload, and the next flavor with room takes it",
         Injection(fault=LosePool(duration_s=KEPT_S), at=AtStep(step=13)),
-        expects=(*goes_on(ON_DEMAND, DWS, attempts_max=2, failed_max=4), RanksAgree(), ConsumesProvisioning()),
-        workload=JAX_HOSTS,
-        cluster=LOSSY_QUEUES,
+        expects=(*goes_on(ON_DEMAND, DWS, attempts_max=2), ConsumesProvisioning(), RecoversWithin(total_s=150.0)),
+        cluster=Cluster(queues="scenarios/manifests/queues_node_loss.yaml", manifest="scenarios/manifests/job_for_known_nodes.yaml"),
         deadline_s=DEADLINE_S,
     ),
 )
