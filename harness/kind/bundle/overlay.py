@@ -8,8 +8,12 @@ import msgspec
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 CONTAINER = "/spec/template/spec/containers/0"
-KUEUE_GATES = "--feature-gates=ElasticJobsViaWorkloadSlices=true"
-"""Guide B's RayJob has the annotation `kueue.x-k8s.io/elastic-job`, which this gate honours."""
+KUEUE_GATES = "--feature-gates=ElasticJobsViaWorkloadSlices=true,VisibilityOnDemand=false"
+"""Guide B's RayJob has the annotation `kueue.x-k8s.io/elastic-job`, which the first gate honours; the second is for ``VISIBILITY``."""
+
+VISIBILITY = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
+"""Kueue's view of who waits, served through the API server: while Kueue is down no namespace can be deleted, for its content is asked of
+every API. Nobody here reads it."""
 
 KUBERAY_GATES = "--feature-gates=RayClusterStatusConditions=true,RayMultiHostIndexing=true"
 """The second gives pods their index in a slice; on GKE a webhook does."""
@@ -40,6 +44,7 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
         deployment: The operator's.
         image: What to run instead, as ``name:tag``; empty for the published one.
         changes: JSON patches of the deployment, beside those that all get.
+        dropped: APIServices that are left out.
     """
 
     base: str
@@ -47,6 +52,7 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
     deployment: str
     image: str
     changes: tuple[Change, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     def kustomization(self) -> str:
         """The text of its ``kustomization.yaml``: JSON, which YAML contains."""
@@ -54,7 +60,7 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
         patch = msgspec.json.encode([*_pinned_to_control_plane(), *replaced, *self.changes]).decode()
         document: dict[str, object] = {
             "resources": [self.base],
-            "patches": [{"target": {"kind": "Deployment", "name": self.deployment}, "patch": patch}],
+            "patches": [{"target": {"kind": "Deployment", "name": self.deployment}, "patch": patch}, *map(_deletion, self.dropped)],
         }
         if self.namespace:
             document |= {"namespace": self.namespace, "resources": [self.base, "namespace.yaml"]}
@@ -66,12 +72,12 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kueue_overlay(*, base: str, image: str) -> Overlay:
-    """Kueue with guide B's gate."""
+    """Kueue with the guide's gate, and without its visibility service."""
     changes = (
         Change(op="add", path=f"{CONTAINER}/args/-", value=KUEUE_GATES),
         Change(op="replace", path=f"{CONTAINER}/imagePullPolicy", value="IfNotPresent"),
     )
-    return Overlay(base=base, namespace="", deployment=".*controller-manager", image=image, changes=changes)
+    return Overlay(base=base, namespace="", deployment=".*controller-manager", image=image, changes=changes, dropped=VISIBILITY)
 
 
 def kuberay_overlay(*, base: str, image: str) -> Overlay:
@@ -100,6 +106,12 @@ def with_frameworks(configuration: str, frameworks: Sequence[str]) -> str:
     if count != 1:
         raise ValueError(f"Kueue's configuration has {count} lists of frameworks instead of one; see its new form")
     return changed
+
+
+def _deletion(service: str) -> dict[str, str]:
+    """A patch that leaves an APIService out."""
+    document = {"$patch": "delete", "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": service}}
+    return {"patch": json.dumps(document)}
 
 
 def _pinned_to_control_plane() -> list[Change]:

@@ -40,9 +40,18 @@ def test_a_configuration_of_another_form_is_refused() -> None:
 def test_kueue_gets_guide_bs_gate_and_the_image_that_lies_in_the_node() -> None:
     changed = patches(kueue_overlay(base="b", image="local/kueue:v1").kustomization())
 
-    assert changed["/spec/template/spec/containers/0/args/-"] == "--feature-gates=ElasticJobsViaWorkloadSlices=true"
+    gates = changed["/spec/template/spec/containers/0/args/-"]
+    assert gates == "--feature-gates=ElasticJobsViaWorkloadSlices=true,VisibilityOnDemand=false"
     assert changed["/spec/template/spec/containers/0/imagePullPolicy"] == "IfNotPresent"
     assert changed["/spec/template/spec/containers/0/image"] == "local/kueue:v1"
+
+
+def test_no_api_is_served_by_kueue_so_that_namespaces_can_go_while_it_is_down() -> None:
+    patches = json.loads(kueue_overlay(base="b", image="").kustomization())["patches"]
+    deleted = [document for patch in patches if (document := json.loads(patch["patch"])) and "$patch" in document]
+
+    assert [(document["kind"], document["$patch"]) for document in deleted] == [("APIService", "delete")] * 2
+    assert {document["metadata"]["name"] for document in deleted} == {"v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io"}
 
 
 def test_kuberay_gets_the_index_of_hosts_and_a_namespace_of_its_own() -> None:
