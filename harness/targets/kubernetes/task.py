@@ -31,7 +31,12 @@ RAY_PAUSES = ("Suspending", "Suspended", "Retrying", "Waiting")
 
 @dataclass(slots=True)
 class Pod:
-    """A pod of an attempt; ``is_hurt``: an injection took it, or its node, away."""
+    """A pod of an attempt.
+
+    Attributes:
+        is_hurt: An injection took it, or its node, away.
+        is_charged: Its failure counts against the retries of its Job: that of a pod which goes because the Job is suspended does not.
+    """
 
     uid: str
     name: str
@@ -41,6 +46,7 @@ class Pod:
     terminating_s: float | None = None
     grace_s: float = 0.0
     is_hurt: bool = False
+    is_charged: bool = True
     end: End | None = None
 
     def is_over(self, now_s: float) -> bool:
@@ -99,6 +105,7 @@ class Task:
     retries_max: int = 0
     _admissions: int = 0
     _is_admitted: bool = False
+    _was_admitted: bool = False
 
     @property
     def running(self) -> list[Attempt]:
@@ -122,6 +129,8 @@ class Task:
         known.grace_s = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0.0)
         if has_started(pod):
             self.begin(attempt, known, now_s)
+        if known.end is None:
+            known.is_charged = self._is_admitted or not self._was_admitted
         return known
 
     def begin(self, attempt: Attempt, pod: Pod, now_s: float) -> None:
@@ -140,7 +149,7 @@ class Task:
             self._admissions += 1
         if status == "Suspended" and self._is_admitted and self.kind == "admission":
             self._named(self._admission).is_closed = True
-        self._is_admitted = is_running
+        self._is_admitted, self._was_admitted = is_running, self._was_admitted or is_running
         if status in ("Complete", "Failed"):
             self.conclude("succeeded" if status == "Complete" else "failed", _failure(job))
 
@@ -188,11 +197,16 @@ class Task:
         return ends[0] if ends else End(t_s=t_s, exit_code=None, signal=SIGKILL, cause="platform")
 
     def is_retried(self, attempt: Attempt, end: End) -> bool:
-        """Whether the cluster tries again after an attempt: a Job that has not used up its retries does."""
+        """Whether the cluster tries again after an attempt: a Job that has not used up its retries does.
+
+        Source: kubernetes v1.34, pkg/controller/job (a suspended Job's pods are deleted and counted nowhere), seen so here.
+        """
         if end.is_success or self.outcome:
             return False
-        failures = sum(pod.end is not None and not pod.end.is_success for one in self.attempts for pod in one.pods.values())
-        return self.kind != "pod" or failures <= self.retries_max or attempt.is_closed
+        if self.kind != "pod" or not all(pod.is_charged for pod in attempt.pods.values()):
+            return True
+        pods = [pod for one in self.attempts for pod in one.pods.values() if pod.is_charged]
+        return sum(pod.end is not None and not pod.end.is_success for pod in pods) <= self.retries_max
 
     @property
     def _admission(self) -> str:

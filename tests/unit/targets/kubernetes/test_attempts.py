@@ -92,6 +92,15 @@ def test_the_last_failure_that_the_job_allows_is_not_tried_again():
     assert watch.exit() == (1, None, "job", False)
 
 
+def test_what_goes_because_the_job_is_suspended_is_not_charged():
+    watch = Watch().see(job(backoff_limit=0), pod("a"), job(backoff_limit=0, suspended=True), pod("a", **DELETING))
+    watch.see(pod("a", phase="Failed", code=143, **DELETING))
+    assert watch.exit() == (143, None, "platform", True)
+
+    watch.see(job(backoff_limit=0), pod("b"), pod("b", phase="Failed", code=1))
+    assert watch.exit() == (1, None, "job", False)
+
+
 def test_a_word_of_the_pod_begins_it_before_the_api_server_knows():
     watch = Watch().see(pending("a"))
 
