@@ -225,7 +225,7 @@ class QueueHost(Protocol):
         ...
 
     def preempt(self, name: str, victim: Processes) -> str:
-        """Submit another job of higher priority that asks for the victim's chips of the victim's flavor; returns what was submitted.
+        """Submit another job of higher priority that asks for the victim's chips and all that are free of its flavor; returns which.
 
         It does not wait: the victim has its grace.
 

@@ -147,7 +147,8 @@ class QueueHosting(ABC):
             policy = ((queue["spec"].get("preemption") or {}).get("withinClusterQueue")) or "Never"
             if policy == "Never":
                 raise LookupError(f"queue {name_of(queue)!r} preempts nobody: spec.preemption.withinClusterQueue is {policy}")
-            flavor, chips = next(iter(held.items()))
+            flavor, taken = next(iter(held.items()))
+            chips = taken + free_chips(queue, flavor)  # with less it would be admitted beside the victim
             job = submit(self.grounds.api, self.grounds.cluster, self._occupant(name, flavor, chips, is_preempting=True))
         return f"job {name_of(job)} of higher priority for {chips} chips of flavor {flavor}"
 

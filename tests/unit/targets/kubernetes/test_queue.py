@@ -160,11 +160,11 @@ def preempting(host: Host) -> None:
     host.put(CLUSTER_QUEUES, queue)
 
 
-def test_another_job_of_higher_priority_asks_for_what_the_victim_has(host) -> None:
+def test_another_job_of_higher_priority_asks_for_what_the_victim_has_and_what_is_free(host) -> None:
     preempting(host)
 
     assert (
-        host.preempt("2-preempt-workload", VICTIM) == "job occupant-2-preempt-workload of higher priority for 8 chips of flavor on-demand"
+        host.preempt("2-preempt-workload", VICTIM) == "job occupant-2-preempt-workload of higher priority for 16 chips of flavor on-demand"
     )
     job = host.get(JOBS, "occupant-2-preempt-workload", NAMESPACE)
     name = job["metadata"]["labels"][PRIORITY_LABEL]
