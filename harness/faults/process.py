@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from harness.capabilities import Signalable, Terminable
 from harness.faults.active import OneWay, Scene, named
-from harness.history import AttemptExited, Event, SigtermSeen
+from harness.history import AttemptExited, Event, PodSeen, SigtermSeen
 from harness.scenario.faults import Pause
 from harness.undo import ContinueProcesses, Undo, identify
 
@@ -49,12 +49,13 @@ class ActiveTerminate(OneWay):
 
 
 class ActiveKill(OneWay):
-    """Seen in the wait status of the attempt, or for one rank in its process being gone."""
+    """Seen in the wait status of the attempt, for one rank in its process being gone; of several pods, which may end alone, in theirs."""
 
     def __init__(self, scene: Scene) -> None:
         assert isinstance(scene.target, Signalable)
         self._scene, self._target = scene, scene.target
         self._pids: tuple[int, ...] = ()
+        self._killed: dict[str, str] = {}
 
     def inject(self) -> str:
         """See ``ActiveFault``."""
@@ -68,6 +69,10 @@ class ActiveKill(OneWay):
         """See ``ActiveFault``."""
         if self._scene.victim.rank >= 0:
             return _all_gone(self._target, self._pids)
+        pods = (event for event in events if isinstance(event, PodSeen) and event.role == "host" and self._scene.concerns(event))
+        self._killed |= {pod.uid: pod.name for pod in pods if pod.exit_code == 128 + signal.SIGKILL}
+        if self._killed and len(self._killed) == len(self._pids):
+            return f"pods {', '.join(self._killed.values())} ended with exit code {128 + signal.SIGKILL}"
         killed = [event for event in events if isinstance(event, AttemptExited) and event.signal == signal.SIGKILL]
         return next(filter(None, (self._scene.exit_for(event, ("fault",)) for event in killed)), "")
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from harness.errors import HealError, InjectionError
-from harness.history import AttemptExited, Event, SignalSent, SigtermSeen
+from harness.history import AttemptExited, Event, PodSeen, SignalSent, SigtermSeen
 from harness.scenario.faults import Kill, Pause, Terminate
 from harness.undo import ContinueProcesses, NothingToUndo, identify
 
@@ -49,6 +49,17 @@ def test_the_kill_of_a_rank_is_seen_in_its_process(make, target) -> None:
     assert fault.observe([exited(signal=9)]) == ""
     target.states[101] = "gone"
     assert fault.observe(()) == "process 101 gone"
+
+
+def test_the_kill_of_several_pods_is_seen_when_each_has_ended(make) -> None:
+    def pod(name: str, code: int | None, *, attempt: int = 2, role: str = "host") -> Event:
+        return PodSeen(t_s=2.0, task=1, attempt=attempt, name=name, uid=name, role=role, exit_code=code)
+
+    fault = make(Kill())
+    fault.inject()
+
+    assert fault.observe([pod("a", 137), pod("a", 137), pod("head", 137, role="head"), pod("b", None), pod("c", 137, attempt=1)]) == ""
+    assert fault.observe([pod("b", 137)]) == "pods a, b ended with exit code 137"
 
 
 @pytest.mark.parametrize("kind", [Kill(), Terminate(), Pause()])
