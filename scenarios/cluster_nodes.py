@@ -18,6 +18,9 @@ DEADLINE_S = 300.0
 CUT_OFF_HOST = msgspec.structs.replace(paced(JAX_HOSTS, steps=400, step_s=0.25), ranks=1)
 """One host that trains for a hundred seconds: long after its node has been given up it would still save."""
 
+CUT_OFF_S = 100.0
+"""Long enough for the replacement to train beside the old pod. A Job is not complete before its last pod has ended: the cut must heal."""
+
 WORKING_NODES = (
     on_cluster(
         "a-cordoned-node-keeps-the-pods-that-it-has",
@@ -73,7 +76,7 @@ BROKEN_NODES = (
     on_cluster(
         "a-pod-on-a-node-that-is-cut-off-never-writes-beside-its-replacement",
         "case 42: podReplacementPolicy lets the next pod start while the old one lives on, cut off; the job must fence it off",
-        Injection(fault=BreakNode(how="partition", duration_s=KEPT_S), at=AtStep(step=40)),
+        Injection(fault=BreakNode(how="partition", duration_s=CUT_OFF_S), at=AtStep(step=40)),
         expects=(*goes_on(ON_DEMAND, attempts_max=2, failed_max=2), SingleWriter()),
         workload=CUT_OFF_HOST,
         cluster=Cluster(manifest="scenarios/manifests/job_with_two_writers.yaml"),

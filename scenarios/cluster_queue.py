@@ -14,7 +14,7 @@ from harness.scenario.expectations import (
     WorkloadEnds,
 )
 from harness.scenario.triggers import AtStep, AtSubmission
-from scenarios.cluster_jobs import DWS, KEPT_S, LONG_POD, ON_DEMAND, POD, TAKEN, goes_on, on_cluster, runs_through
+from scenarios.cluster_jobs import DWS, KEPT_S, LONG_POD, ON_DEMAND, TAKEN, goes_on, on_cluster, runs_through
 from scenarios.jobs import JAX_HOSTS
 
 FALLBACK_S = 30.0
@@ -105,9 +105,9 @@ EVICTED = (
     on_cluster(
         "a-job-preempted-by-one-of-higher-priority-goes-on-on-dws-uncharged",
         "case 58: preemption is counted toward no budget; what was on-demand is another's now, and dws has room",
+        Injection(fault=LowerQuota(to=4, duration_s=KEPT_S), at=AtSubmission(), name="one-place"),
         Injection(fault=PreemptWorkload(duration_s=60.0), at=AtStep(step=13)),
         expects=(*goes_on(ON_DEMAND, DWS, attempts_max=2, after_sigterm_max=0), ConsumesProvisioning()),
-        workload=POD,
         cluster=Cluster(queues="scenarios/manifests/queues_preempting.yaml", priority="low"),
         tags=("case-58",),
     ),
