@@ -79,6 +79,27 @@ def goes_on(
     )
 
 
+SHORT = frozenset(
+    {
+        "the-guides-two-rayjobs-run-on-demand-and-on-dws-and-both-complete",
+        "a-rayjob-with-checkpoints-runs-on-a-slice-and-leaves-nothing",
+        "a-deleted-pod-saves-in-its-grace-and-its-replacement-loses-no-step",
+        "the-death-of-one-host-of-two-ends-the-other-and-both-resume-bit-exactly",
+        "a-host-error-costs-a-pod-and-one-interval",
+        "a-spot-node-that-is-taken-away-leaves-fifteen-seconds-which-are-enough",
+        "the-guides-queue-does-not-fall-back-when-its-pool-is-lost-and-the-job-resumes-when-it-returns",
+        "a-queue-that-knows-its-nodes-falls-back-to-dws-when-its-pool-is-lost",
+        "a-job-that-finds-the-on-demand-quota-taken-falls-back-to-dws-by-itself",
+        "a-stockout-of-on-demand-nodes-does-not-fall-back-and-the-job-starts-when-nodes-come",
+        "a-request-that-waits-out-a-stockout-is-granted-without-being-made-again",
+        "capacity-that-is-revoked-stops-the-job-for-good-with-its-checkpoint-intact",
+        "a-job-that-kueue-evicts-saves-and-goes-on-when-it-is-active-again-uncharged",
+        "a-restart-of-kueue-evicts-nobody",
+    }
+)
+"""The guide's proof, its four outcomes, and one scenario of each kind of failure: what `make chaos-kind` runs."""
+
+
 def on_cluster(
     name: str,
     why: str,
@@ -102,5 +123,5 @@ def on_cluster(
         expects=tuple(expects),
         within_budget=within_budget,
         deadline_s=deadline_s,
-        tags=("cluster", *tags),
+        tags=("cluster", *(("short",) if name in SHORT else ()), *tags),
     )
