@@ -262,6 +262,16 @@ class QueueHost(Protocol):
         """
         ...
 
+    def reactivate(self, victim: Processes) -> str:
+        """Let the victim's workload be queued again, as a person would; returns what was done, empty when it has none.
+
+        One that Kueue itself has deactivated is deleted: Kueue makes it anew from the job, and takes no activation of the old one.
+
+        Raises:
+            LookupError: When the API server does not do it.
+        """
+        ...
+
     def activation_undo(self, victim: Processes) -> tuple[ClusterAction, ...]:
         """What activates the victim's workload.
 

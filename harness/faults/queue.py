@@ -118,12 +118,14 @@ class ActivePreemption(QueueChange):
 
 
 class ActiveRevocation(OneWay):
-    """Seen when the request says ``CapacityRevoked`` and its nodes are gone; with ``reactivate_s`` healed by activating the workload again.
+    """Seen when the request says ``CapacityRevoked`` and its nodes are gone; with ``reactivate_s`` its workload is queued again.
 
-    The nodes do not come back: provisioned capacity is gone with its request, and the pool gets what the next request is granted.
+    Kueue has deactivated that for its rejected check, and would queue it no more when it is activated: deleted, it is made anew from the
+    job, with a request of the same name. The nodes do not come back: provisioned capacity is gone with its request, and the pool gets what
+    the next request is granted.
     """
 
-    lasting = "nothing to heal: revoked capacity stays revoked, and a workload that Kueue deactivated stays so until somebody activates it"
+    lasting = "nothing to heal: revoked capacity stays revoked, and a workload that Kueue deactivated stays so until somebody deletes it"
 
     def __init__(self, scene: Scene, fault: RevokeCapacity) -> None:
         assert isinstance(scene.target, QueueHost)
@@ -131,8 +133,8 @@ class ActiveRevocation(OneWay):
         self._injected_s = 0.0
         self._nodes: frozenset[str] = frozenset()
         self._gone: set[str] = set()
-        self._request = self._healed = ""
-        self._is_deactivated = self._is_activated = False
+        self._request = self._healed = self._reactivated = ""
+        self._is_deactivated = self._is_reactivated = False
         self.heal_after_s: float | None = None
 
     def undo(self) -> Undo:
@@ -167,11 +169,11 @@ class ActiveRevocation(OneWay):
         """See ``ActiveFault``."""
         if self.heal_after_s is None or self._scene.now_s() < self._injected_s + self.heal_after_s:
             return self.lasting
-        if not self._is_activated:
+        if not self._is_reactivated:
             with self._scene.healing():
-                is_there = self._target.set_active(self._scene.victim, is_active=True)
-            self._is_activated = True
-            self._healed = "" if is_there else NO_WORKLOAD
+                self._reactivated = self._target.reactivate(self._scene.victim)
+            self._is_reactivated = True
+            self._healed = "" if self._reactivated else NO_WORKLOAD
         return self._healed
 
     def _see_workload(self, event: WorkloadSeen) -> None:
@@ -179,8 +181,8 @@ class ActiveRevocation(OneWay):
             self._is_deactivated = True
             if self._fault.reactivate_s:
                 self.heal_after_s = self._scene.now_s() - self._injected_s + self._fault.reactivate_s
-        if event.is_active and self._is_activated:
-            self._healed = f"workload {event.name} was activated again"
+        if event.is_active and self._is_reactivated:
+            self._healed = f"{self._reactivated}; {event.name} ({event.uid}) is active"
 
 
 def eviction_words(event: WorkloadSeen, reason: str) -> str:

@@ -122,11 +122,11 @@ def _told_check(check: CheckState) -> str:
 
 
 def read_stays(seen: Iterable[WorkloadSeen]) -> tuple[Stay, ...]:
-    """Follow the workloads of one task; ``seen`` is in order of time."""
+    """Follow the workloads of one task; ``seen`` is in order of time. One that was deleted and made anew has the name of the one before."""
     stays: list[Stay] = []
     current: dict[str, WorkloadSeen] = {}
     for event in seen:
-        current[event.uid] = event
+        current[event.name] = event
         shown = min(reversed(current.values()), key=lambda each: _PRECEDENCE.index(state_of(each)))
         _take(stays, shown, event.t_s)
     return tuple(stays)

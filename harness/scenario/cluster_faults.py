@@ -175,8 +175,8 @@ class OccupyCapacity(msgspec.Struct, frozen=True, kw_only=True, tag="occupy-capa
 class RevokeCapacity(msgspec.Struct, frozen=True, kw_only=True, tag="revoke-capacity", tag_field="type", forbid_unknown_fields=True):
     """The capacity that was provisioned for the victim is reclaimed: the request says ``CapacityRevoked``, its nodes are gone.
 
-    So ends a flex-start run at its maximum run time. With ``reactivate_s`` somebody activates the workload again that long after
-    Kueue has deactivated it; 0: nobody does.
+    So ends a flex-start run at its maximum run time. With ``reactivate_s`` somebody lets the workload be queued again that long
+    after Kueue has deactivated it: deletes it, so that Kueue makes it anew, for to activate it is not enough; 0: nobody does.
     """
 
     reactivate_s: float = 0.0

@@ -12,12 +12,14 @@ from harness.targets.kubernetes.api import (
     NOT_FOUND,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    WORKLOADS,
     Api,
     ApiError,
     Object,
     Resource,
     conditions_of,
     name_of,
+    uid_of,
 )
 from harness.targets.kubernetes.dws import DwsSimulator
 from harness.targets.kubernetes.grounds import Grounds
@@ -41,6 +43,9 @@ ADMISSION_S = 30.0
 """Kueue admits in under a second; on two cores that start pods it has taken ten."""
 
 ADMISSION_ASKED_S = 0.2
+
+DEACTIVATED_BY = "DeactivatedDueTo"
+"""What the reason of an eviction begins with when Kueue has deactivated the workload for a cause of its own."""
 
 CHANGEABLE_WORKLOADS = Resource("kueue.x-k8s.io/v1beta2", "workloads")
 """In v1beta1 a rule of the schema refuses every change of an admitted workload without a priority class.
@@ -189,6 +194,19 @@ class QueueHosting(ABC):
         with told_as_lookup_errors():
             return activate(self.grounds.api, self.grounds.namespace, name_of(workload), is_active=is_active)
 
+    def reactivate(self, victim: Processes) -> str:
+        """See ``QueueHost``."""
+        grounds = self.grounds
+        known = grounds.inventory.workload(victim.task)
+        with told_as_lookup_errors():
+            workload = None if known is None else grounds.api.get(WORKLOADS, name_of(known), grounds.namespace)
+            if workload is None:
+                return ""
+            name, uid = name_of(workload), uid_of(workload)
+            if is_deactivated_for_good(workload):
+                return f"workload {name} ({uid}) was deleted" if grounds.api.delete(WORKLOADS, name, grounds.namespace, uid=uid) else ""
+            return f"workload {name} was activated" if activate(grounds.api, grounds.namespace, name, is_active=True) else ""
+
     def activation_undo(self, victim: Processes) -> tuple[ClusterAction, ...]:
         """See ``QueueHost``."""
         return (Reactivate(namespace=self.grounds.namespace, name=name_of(self._workload(victim))),)
@@ -263,6 +281,16 @@ def activate(api: Api, namespace: str, name: str, *, is_active: bool) -> bool:
             return False
         raise
     return True
+
+
+def is_deactivated_for_good(workload: Object) -> bool:
+    """Whether Kueue itself has deactivated a workload: it is never queued again, whatever ``spec.active`` says.
+
+    Source: kueue v0.17.0, pkg/controller/core/workload_controller.go: a workload that is active again becomes ``Requeued`` only when the
+    reason is ``Deactivated``; that of a rejected check is ``DeactivatedDueToAdmissionCheck``. Before the eviction it is the target.
+    """
+    held = [(condition["type"], condition["reason"]) for condition in conditions_of(workload) if condition["status"] == "True"]
+    return any(kind == "DeactivationTarget" or (kind == "Evicted" and reason.startswith(DEACTIVATED_BY)) for kind, reason in held)
 
 
 def _is_provisioned(request: Object) -> bool:

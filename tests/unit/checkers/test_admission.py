@@ -84,8 +84,8 @@ def test_a_slice_of_an_elastic_job_is_no_further_admission():
     run = ClusterRun().submit().admit("on-demand")
     known = run.conditions[0]
     run.conditions[0] = {}
-    run.kueue(condition("QuotaReserved", "False"), uid="slice-2", flavors={}).kueue(
-        condition("QuotaReserved"), condition("Admitted"), uid="slice-2"
+    run.kueue(condition("QuotaReserved", "False"), uid="u-2", name="slice-2", flavors={}).kueue(
+        condition("QuotaReserved"), condition("Admitted"), uid="u-2", name="slice-2"
     )
     run.conditions[0] = known
     run.kueue(condition("Finished", "True", "WorkloadSliceReplaced")).close()

@@ -142,6 +142,10 @@ class FakeCluster:
     def occupation_undo(self, name: str) -> tuple[ClusterAction, ...]:
         return (DeleteObject(api_version="batch/v1", resource="jobs", namespace="run", name=name),)
 
+    def reactivate(self, victim: Processes) -> str:
+        self._do("reactivate", victim.task)
+        return "workload workload (uid-1) was deleted" if self.has_workload else ""
+
     def set_active(self, victim: Processes, *, is_active: bool) -> bool:
         self._do("set_active", victim.task, is_active)
         return self.has_workload

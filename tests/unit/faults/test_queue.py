@@ -236,11 +236,11 @@ def test_nobody_activates_a_revoked_workload_unless_it_is_asked_for(make, target
     act(fault, [workload(is_active=False)])
 
     assert fault.heal_after_s is None
-    assert "stays so until somebody activates it" in fault.heal()
-    assert "set_active" not in target.names()
+    assert "stays so until somebody" in fault.heal()
+    assert "reactivate" not in target.names()
 
 
-def test_a_revoked_workload_is_activated_that_long_after_its_deactivation(make, target) -> None:
+def test_a_revoked_workload_is_queued_again_that_long_after_its_deactivation(make, target) -> None:
     fault = make(RevokeCapacity(reactivate_s=3.0))
     begin(fault)
     assert fault.heal_after_s is None
@@ -250,9 +250,20 @@ def test_a_revoked_workload_is_activated_that_long_after_its_deactivation(make, 
     assert fault.heal_after_s == 13.0
     target.now_s = 13.0
     assert fault.heal() == ""
+    act(fault, [workload(is_active=False)])
+    assert fault.heal() == ""
     act(fault, [workload(is_active=True)])
-    assert fault.heal() == "workload workload was activated again"
-    assert target.done[1:] == [("set_active", 1, True)]
+    assert fault.heal() == "workload workload (uid-1) was deleted; workload (uid) is active"
+    assert target.done[1:] == [("reactivate", 1)]
+
+
+def test_a_revoked_workload_that_is_gone_is_no_more_to_be_healed(make, target) -> None:
+    fault = make(RevokeCapacity(reactivate_s=3.0))
+    begin(fault)
+    act(fault, [workload(is_active=False)])
+    target.now_s, target.has_workload = 3.0, False
+
+    assert "the workload is gone" in fault.heal()
 
 
 def test_a_run_that_ends_before_that_activates_nothing(make, target) -> None:
@@ -261,4 +272,4 @@ def test_a_run_that_ends_before_that_activates_nothing(make, target) -> None:
     act(fault, [workload(is_active=False)])
 
     assert "nothing to heal" in fault.heal()
-    assert "set_active" not in target.names()
+    assert "reactivate" not in target.names()

@@ -2,11 +2,12 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from harness.history import CheckState, WorkloadSeen
 from harness.lineage import StayState, state_of, trace
-from harness.lineage.queueing import flavor_of
+from harness.lineage.queueing import flavor_of, read_stays
 from tests.unit.checkers.cluster_builders import NO_QUOTA, STOCKOUT, ClusterRun, condition, fallen_back
 
 
@@ -82,3 +83,13 @@ def test_a_check_that_is_ready_is_waited_for_no_more():
     run.checks[0] = (CheckState(name="a", state="Ready"), CheckState(name="b", state="Pending", message="m"))
     (stay,) = trace(run.kueue(condition("QuotaReserved")).history().events).stays_of(0)
     assert stay.notes[-1][1] == "b Pending: m"
+
+
+def test_a_workload_that_was_deleted_and_made_anew_takes_the_place_of_the_one_before():
+    conditions = [seen(("QuotaReserved", "True"), ("Admitted", "True")), seen(is_active=False)]
+    anew = [seen(("Admitted", "True"), ("QuotaReserved", "True")), seen(("Finished", "True"))]
+    events = [*conditions, *(msgspec.structs.replace(event, uid="anew") for event in anew)]
+
+    stays = read_stays(msgspec.structs.replace(event, t_s=float(t_s)) for t_s, event in enumerate(events))
+
+    assert [stay.state for stay in stays] == ["admitted", "deactivated", "admitted", "finished"]

@@ -235,6 +235,26 @@ def test_a_workload_that_is_gone_is_activated_no_more(host) -> None:
         host.activation_undo(Processes(task=1))
 
 
+def test_a_workload_that_somebody_deactivated_is_activated_and_one_that_kueue_did_is_deleted(host) -> None:
+    host.set_active(VICTIM, is_active=False)
+    evicted = {"type": "Evicted", "status": "True", "reason": "Deactivated"}
+    host.api.set_condition(WORKLOADS, "job-0-workload", NAMESPACE, **evicted)
+    assert host.reactivate(VICTIM) == "workload job-0-workload was activated"
+    assert host.get(WORKLOADS, "job-0-workload", NAMESPACE)["spec"]["active"] is True
+
+    host.api.set_condition(WORKLOADS, "job-0-workload", NAMESPACE, **evicted | {"reason": "DeactivatedDueToAdmissionCheck"})
+    assert host.reactivate(VICTIM) == f"workload job-0-workload ({host.workload['metadata']['uid']}) was deleted"
+    assert host.get(WORKLOADS, "job-0-workload", NAMESPACE) is None
+    assert host.reactivate(VICTIM) == host.reactivate(Processes(task=1)) == ""
+
+
+def test_a_workload_that_is_about_to_be_deactivated_by_its_check_is_deleted_too(host) -> None:
+    target = {"type": "DeactivationTarget", "status": "True", "reason": "AdmissionCheck"}
+    host.api.set_condition(WORKLOADS, "job-0-workload", NAMESPACE, **target)
+
+    assert host.reactivate(VICTIM).endswith("was deleted")
+
+
 def test_the_request_that_is_provisioned_is_revoked_and_its_pods_are_the_faults(host) -> None:
     host.provisioned("Accepted", "Provisioned")
 
