@@ -6,7 +6,8 @@ from harness.clock import Clock
 from harness.errors import StoreError
 from harness.kind import find_cluster
 from harness.kind.cluster import CLUSTER_NAME
-from harness.targets.kubernetes.run_record import RunRecord, Turn, read_record, remove_record
+from harness.kind.lock import Turn
+from harness.targets.kubernetes.run_record import RunRecord, read_record, remove_record
 from harness.targets.kubernetes.run_storage import give_back
 
 
@@ -49,6 +50,6 @@ def _remove_storage(record: RunRecord) -> list[str]:
     try:
         done = give_back(record.directory, record.checkpoint_dir)
     except OSError as error:
-        raise StoreError(path=Path(record.directory), attempted="move the checkpoints back from", reason=str(error)) from error
+        raise StoreError(path=Path(record.directory), attempted="give back", reason=str(error)) from error
     remove_record(CLUSTER_NAME, record.run_id)
     return done

@@ -2,8 +2,12 @@
 
 The run directory may lie where no node sees it. So its checkpoint directory is moved to the shared storage while the run lasts, a link
 stands in its place, and at the end it is moved back: whoever reads the run directory finds the checkpoints there at any time.
+
+The two may lie on different file systems, where a move is a copy, and we may be killed at any moment. So a directory has its own name only
+when it is whole: it is copied beside its place and renamed, and only what has another whole copy is ever removed.
 """
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -60,23 +64,33 @@ class RunStorage:
             for path in (self.events, self.sockets):
                 path.mkdir(parents=True, exist_ok=True)
             if not self._is_shared:
-                shutil.move(self._own, self.checkpoints)
-                self._own.symlink_to(self.checkpoints)
+                _move_away(self._own, self.checkpoints)
         except OSError as error:
             raise StoreError(path=self.directory, attempted="prepare", reason=error.strerror or str(error)) from error
 
 
 def move_back(checkpoints: Path, moved_from: str) -> bool:
-    """Put checkpoints back in the place of their link; false when there is nothing to do.
+    """Put checkpoints back in the place of their link; false when there is nothing to do. Goes on where one before it was killed.
 
     Raises:
-        OSError: When they cannot be moved.
+        OSError: When they cannot be moved, or something else lies in that place; they stay where they are.
     """
-    own = Path(moved_from)
-    if not moved_from or not own.is_symlink() or not checkpoints.exists():
+    if not moved_from:
         return False
-    own.unlink()
-    shutil.move(checkpoints, own)
+    own = Path(moved_from)
+    part, aside = _beside(own, PART), _beside(own, ASIDE)
+    if checkpoints.exists() and not _has_copy(checkpoints):
+        _refuse_another(own, checkpoints)
+        _remove(part)
+        _move(checkpoints, part)
+    if part.exists():  # whole: a copy is known for one, and without the source it came by a rename
+        own.unlink(missing_ok=True)
+        part.rename(own)
+    elif aside.exists() and not os.path.lexists(own):  # killed before they had come to the shared storage
+        aside.rename(own)
+    else:
+        return False
+    _remove(aside)
     return True
 
 
@@ -84,8 +98,86 @@ def give_back(directory: str, moved_from: str) -> list[str]:
     """Move checkpoints back and remove a run's directory; says what was done. Harmless twice.
 
     Raises:
-        OSError: When they cannot be moved; they stay where they are.
+        OSError: When they cannot be moved, or something cannot be removed; what is left stays where it is.
     """
-    is_moved = move_back(Path(directory) / "checkpoints", moved_from)
-    shutil.rmtree(directory, ignore_errors=True)
+    checkpoints = Path(directory) / "checkpoints"
+    is_moved = move_back(checkpoints, moved_from)
+    _remove(checkpoints)  # before the word that there is a copy of them
+    _remove(Path(directory))
     return [f"moved checkpoints back to {moved_from}"] if is_moved else []
+
+
+PART, ASIDE, COPIED = "part", "moved", "copied-back"
+"""Endings of a directory that is not whole yet, and of one that is not wanted any more; the file that says that ``PART`` is whole."""
+
+
+def _move_away(own: Path, checkpoints: Path) -> None:
+    """Move a directory and put the link; its own name is free first, so that it never stands for half of it."""
+    aside = _beside(own, ASIDE)
+    own.rename(aside)
+    try:
+        aside.rename(checkpoints)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        part = _beside(checkpoints, PART)
+        _copy(aside, part)
+        part.rename(checkpoints)
+    own.symlink_to(checkpoints)
+    _remove(aside)
+
+
+def _move(checkpoints: Path, part: Path) -> None:
+    """Rename, or copy and say that the copy is whole."""
+    try:
+        checkpoints.rename(part)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(checkpoints, part)
+        word = checkpoints.with_name(COPIED)
+        word.touch()
+        _sync(word)
+        _sync(word.parent)
+
+
+def _has_copy(checkpoints: Path) -> bool:
+    return checkpoints.with_name(COPIED).exists()
+
+
+def _refuse_another(own: Path, checkpoints: Path) -> None:
+    """See that nothing but our link lies where checkpoints are to go.
+
+    Raises:
+        FileExistsError: When something does.
+    """
+    if os.path.lexists(own) and not (own.is_symlink() and own.readlink() == checkpoints):
+        reason = f"is not the link to {checkpoints}, where the checkpoints of the run still are; move one of them away"
+        raise FileExistsError(errno.EEXIST, reason, str(own))
+
+
+def _copy(source: Path, part: Path) -> None:
+    """Copy a directory and make the copy durable."""
+    shutil.copytree(source, part, symlinks=True)
+    for parent, _, names in os.walk(part):
+        for path in (Path(parent), *(Path(parent) / name for name in names)):
+            if not path.is_symlink():
+                _sync(path)
+    _sync(part.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(directory: Path) -> None:
+    if directory.exists():
+        shutil.rmtree(directory)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(f"{path.name}.{ending}")

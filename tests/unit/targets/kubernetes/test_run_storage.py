@@ -1,12 +1,16 @@
 """Checkpoints are moved to where nodes see them, and back, and are found in the run directory at any time."""
 
+import errno
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError, StoreError
-from harness.targets.kubernetes.run_storage import RunStorage, move_back
+from harness.targets.kubernetes.run_storage import RunStorage, give_back, move_back
 
 
 def launch_at(checkpoint_dir: Path, run_id: str = "run-1") -> Launch:
@@ -64,8 +68,130 @@ def test_another_directory_in_the_place_of_the_link_is_not_overwritten(tmp_path,
     own.unlink()
     own.mkdir()
 
-    assert not move_back(storage.checkpoints, storage.moved_from)
+    with pytest.raises(FileExistsError, match=r"is not the link to .*where the checkpoints of the run still are"):
+        give_back(str(storage.directory), storage.moved_from)
     assert (storage.checkpoints / "before").exists()
+    assert list(own.iterdir()) == []
+
+
+def test_another_link_in_the_place_of_ours_is_not_removed(tmp_path, own):
+    storage = RunStorage(tmp_path / "shared", launch_at(own))
+    storage.prepare()
+    own.unlink()
+    own.symlink_to(tmp_path)
+
+    with pytest.raises(FileExistsError):
+        give_back(str(storage.directory), storage.moved_from)
+    assert (storage.checkpoints / "before").exists()
+
+
+def test_what_cannot_be_removed_is_told(tmp_path, own, monkeypatch):
+    storage = RunStorage(tmp_path / "shared", launch_at(own))
+    storage.prepare()
+
+    def refuse(path, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with pytest.raises(PermissionError):
+        give_back(str(storage.directory), storage.moved_from)
+
+
+class KilledError(BaseException):
+    """The harness dies here."""
+
+
+class Disk:
+    """Kills whoever changes directories at the nth step; removals and copies have a step in their middle, too."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, shared: Path, *, are_apart: bool) -> None:
+        self.steps_left = 10_000
+        self._shared, self._are_apart = shared, are_apart
+        for name in ("rename", "unlink", "symlink_to", "touch"):
+            monkeypatch.setattr(Path, name, self._counted(getattr(Path, name), is_rename=name == "rename"))
+        self._copytree, self._rmtree = shutil.copytree, shutil.rmtree
+        monkeypatch.setattr(shutil, "copytree", self._copy)
+        monkeypatch.setattr(shutil, "rmtree", self._remove)
+
+    def _step(self) -> None:
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise KilledError
+
+    def _counted(self, act: Callable[..., Any], *, is_rename: bool) -> Callable[..., Any]:
+        def counted(path: Path, *arguments: Any, **options: Any) -> Any:
+            self._step()
+            if is_rename and self._are_apart and path.is_relative_to(self._shared) != arguments[0].is_relative_to(self._shared):
+                raise OSError(errno.EXDEV, "Invalid cross-device link")
+            return act(path, *arguments, **options)
+
+        return counted
+
+    def _copy(self, source: Path, target: Path, **options: Any) -> None:
+        self._step()
+        first, *_ = sorted(source.iterdir())
+        target.mkdir()
+        shutil.copy2(first, target)
+        self._step()
+        self._copytree(source, target, dirs_exist_ok=True, **options)
+
+    def _remove(self, path: Path) -> None:
+        self._step()
+        for first in sorted(path.iterdir())[:1]:
+            self._rmtree(first) if first.is_dir() else first.unlink()
+        self._step()
+        self._rmtree(path)
+
+
+CHECKPOINTS = {"before": "1", "during": "2"}
+
+
+@pytest.mark.parametrize("are_apart", [False, True], ids=["one file system", "two file systems"])
+def test_wherever_the_harness_is_killed_no_checkpoint_is_lost(tmp_path, monkeypatch, are_apart):
+    disk = Disk(monkeypatch, tmp_path / "shared", are_apart=are_apart)
+    for step in range(200):
+        own = tmp_path / f"runs-{step}" / "checkpoints"
+        own.mkdir(parents=True)
+        for name, text in CHECKPOINTS.items():
+            (own / name).write_text(text)
+        storage = RunStorage(tmp_path / "shared", launch_at(own, f"run-{step}"))
+        disk.steps_left = step
+        try:
+            storage.prepare()
+            give_back(str(storage.directory), storage.moved_from)
+            is_killed = False
+        except KilledError:
+            is_killed = True
+        disk.steps_left = 10_000
+
+        for _ in range(2):
+            give_back(str(storage.directory), storage.moved_from)
+            assert {path.name: path.read_text() for path in own.iterdir()} == CHECKPOINTS, step
+            assert not own.is_symlink()
+        assert list(own.parent.iterdir()) == [own], step
+        assert not storage.directory.exists()
+        if not is_killed:
+            assert step >= (15 if are_apart else 7)
+            return
+    pytest.fail("it never came to its end")
+
+
+@pytest.mark.parametrize("are_apart", [False, True], ids=["one file system", "two file systems"])
+def test_one_that_is_killed_again_and_again_loses_nothing(tmp_path, monkeypatch, own, are_apart):
+    disk = Disk(monkeypatch, tmp_path / "shared", are_apart=are_apart)
+    storage = RunStorage(tmp_path / "shared", launch_at(own))
+    (own / "during").touch()
+    storage.prepare()
+    for step in range(200):
+        disk.steps_left = step
+        try:
+            give_back(str(storage.directory), storage.moved_from)
+            break
+        except KilledError:
+            continue
+
+    assert sorted(path.name for path in own.iterdir()) == ["before", "during"]
+    assert not storage.directory.exists()
 
 
 def test_a_path_too_long_for_sockets_is_refused_before_anything_is_made(tmp_path, own):
