@@ -27,6 +27,7 @@ from harness.targets.kubernetes.api import (
 )
 from harness.targets.kubernetes.dws_course import Step
 from harness.targets.kubernetes.dws_intake import Intake
+from harness.targets.kubernetes.dws_owners import Owners
 from harness.targets.kubernetes.dws_reasons import PODS_FIT_NOWHERE, POOL_SIZE_REACHED, STOCKOUT, explain_failure
 from harness.targets.kubernetes.dws_requests import REQUEST_LABEL, Asked, chips_of, nodes_needed, uses
 from harness.targets.kubernetes.dws_served import Served, StatusWriter
@@ -72,7 +73,7 @@ class DwsSimulator:
             clock: For the times of conditions.
             namespace: Whose requests are served.
             cluster: The scripts, and how long capacity is booked and lasts.
-            task_of: The task that a ProvisioningRequest is for; None for another job's, which is granted at once.
+            task_of: The task that an object belongs to, as far as it is known. A request of no task's is granted at once.
             pool: The queued pool.
 
         Raises:
@@ -80,7 +81,7 @@ class DwsSimulator:
         """
         self._api, self._pools, self._writer = api, pools, StatusWriter(api, clock)
         self._namespace, self._pool = namespace, pools.pool(pool)
-        self._intake = Intake(cluster, task_of, pool)
+        self._intake = Intake(cluster, Owners(api, task_of), pool)
         self._served: dict[str, Served] = {}
         self._pods: dict[str, Object] = {}
         self._unlabelled: set[str] = set()
@@ -225,11 +226,20 @@ class DwsSimulator:
             self._move(served, Step(State.PROVISIONED))
 
     def _label(self, served: Served) -> None:
-        """Name the request on its nodes; again when one has come back as another object."""
+        """Name the request on its nodes; again when one has come back as another object. One that goes meanwhile is none to be named."""
         for name in self._unlabelled.intersection(served.nodes):
-            if self._pools.are_up([name]) and self._api.get(NODES, name) is not None:
-                self._api.patch(NODES, name, {"metadata": {"labels": {REQUEST_LABEL: served.asked.resize_request}}})
+            if self._pools.are_up([name]) and self._api.get(NODES, name) is not None and self._name_request(served, name):
                 self._unlabelled.discard(name)
+
+    def _name_request(self, served: Served, node: str) -> bool:
+        """Put the label on; false when the node object is gone."""
+        try:
+            self._api.patch(NODES, node, {"metadata": {"labels": {REQUEST_LABEL: served.asked.resize_request}}})
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return False
+            raise
+        return True
 
     def _note_use(self, served: Served) -> None:
         """A pod without the annotations does not use a node, whatever runs in it."""

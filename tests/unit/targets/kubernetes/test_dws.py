@@ -10,10 +10,12 @@ from harness.history import Event, PoolScaled
 from harness.kind import DEFAULT_TOPOLOGY
 from harness.scenario import Cluster, Phase, ProvisioningScript
 from harness.targets.kubernetes.api import (
+    JOBS,
     NODES,
     POD_TEMPLATES,
     PODS,
     PROVISIONING_REQUESTS,
+    WORKLOADS,
     ApiError,
     Object,
     conditions_of,
@@ -464,6 +466,60 @@ def test_a_request_of_another_job_is_granted_once_it_is_sure_that_it_is_nobodys(
     trial.pass_s(5)
 
     assert trial.holds("other-dws-prov-1") == ["Accepted", "Provisioned"]
+
+
+def job_of(trial: Trial, request: str, labels: dict[str, str]) -> None:
+    """Let the request be a workload's, and that a job's, neither of which was seen by a watch."""
+    job = trial.api.put(JOBS, {"metadata": {"name": "job", "namespace": "run", "labels": labels}})
+    owner = [{"kind": "Job", "name": "job", "uid": uid_of(job)}]
+    workload = trial.api.put(WORKLOADS, {"metadata": {"name": "workload", "namespace": "run", "ownerReferences": owner}})
+    stored = trial.request(request)
+    stored["metadata"]["ownerReferences"] = [{"kind": "Workload", "name": "workload", "uid": uid_of(workload)}]
+    trial.api.put(PROVISIONING_REQUESTS, stored)
+
+
+def test_a_request_whose_workload_was_not_seen_gets_the_script_of_its_task_however_late_that_is_known(begin):
+    trial = begin(script(phase("never")), tasks={"late-1": None, "workload": None, "job": 0})
+    trial.ask("late-1")
+    job_of(trial, "late-1", {})
+    trial.api.failures["get", "workloads"] = ApiError(attempted="get", what="workloads", status=0, reason="refused")
+    trial.pass_s(30)
+    assert trial.holds("late-1") == []
+
+    del trial.api.failures["get", "workloads"]
+    trial.pass_s(10)
+    assert trial.holds("late-1") == ["Accepted"]
+
+
+def test_a_request_whose_workload_is_another_jobs_is_granted(begin):
+    trial = begin(script(phase("never")), tasks={"other-1": None, "workload": None, "job": None})
+    trial.ask("other-1")
+    job_of(trial, "other-1", {})
+    trial.pass_s(6)
+
+    assert trial.holds("other-1") == ["Accepted", "Provisioned"]
+
+
+def test_a_request_whose_workload_is_gone_is_served_by_no_script(begin):
+    trial = begin(tasks={"old-1": None, "workload": None, "job": 0})
+    trial.ask("old-1")
+    job_of(trial, "old-1", {})
+    trial.api.remove(WORKLOADS, "workload", "run")
+    trial.pass_s(10)
+
+    assert trial.holds("old-1") == []
+
+
+def test_a_node_that_is_deleted_while_it_is_named_does_not_end_its_request(begin):
+    trial = begin()
+    trial.ask()
+    trial.api.failures["patch", "nodes"] = ApiError(attempted="patch", what="nodes/x", status=404, reason="NotFound")
+    trial.pass_s(6)
+    assert trial.holds() == ["Accepted"]
+
+    del trial.api.failures["patch", "nodes"]
+    trial.pass_s(3)
+    assert trial.holds() == ["Accepted", "Provisioned"]
 
 
 def test_requests_of_other_classes_and_namespaces_are_not_touched(begin):
