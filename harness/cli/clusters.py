@@ -47,5 +47,5 @@ def _down() -> None:
 @down_app.command("kind")
 def down_kind() -> int:
     """Remove the kind cluster that this harness made: nodes, network, state; nothing else."""
-    take_down(typer.echo)
+    take_down(SystemClock(), typer.echo)
     return 0

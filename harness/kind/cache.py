@@ -43,6 +43,22 @@ def cluster_dir(name: str) -> Path:
     return cache_dir() / "clusters" / name
 
 
+def run_records_dir(name: str) -> Path:
+    """What each run has made on a cluster and beside it; it outlives the cluster, for the storage of a run does."""
+    return cluster_dir(name) / "runs"
+
+
+def turn_path(name: str) -> Path:
+    """The lock of whoever uses a cluster; it outlives the cluster, too."""
+    return cluster_dir(name) / "turn.lock"
+
+
+def has_state(name: str) -> bool:
+    """Whether there is anything of a cluster itself, whole or half."""
+    directory = cluster_dir(name)
+    return directory.is_dir() and any(path not in (run_records_dir(name), turn_path(name)) for path in directory.iterdir())
+
+
 def checkout_dir() -> Path:
     """The directory whose ``workloads`` the pods run: the harness's own checkout, else where the command was given."""
     checkout = Path(__file__).resolve().parents[2]

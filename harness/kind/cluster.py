@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.kind.cache import checkout_dir, cluster_dir, shared_dir
+from harness.kind.cache import checkout_dir, cluster_dir, has_state, shared_dir
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.topology import Topology
 from harness.kind.versions import versions
@@ -121,7 +121,7 @@ def problem_with(cluster: KindCluster | None) -> str:
         OSError: Never; what cannot be read is a problem of the cluster.
     """
     if cluster is None:
-        half = cluster_dir(CLUSTER_NAME).exists()
+        half = has_state(CLUSTER_NAME)
         return (
             f"the cluster {CLUSTER_NAME} is only half up or half down; run `harness up kind`"
             if half

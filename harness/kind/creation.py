@@ -26,8 +26,9 @@ from harness.kind.cluster import (
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.engine import require_engine
 from harness.kind.kind_configuration import Mount, kind_configuration
+from harness.kind.lock import Turn
 from harness.kind.materials import ImageSource, Materials, find_materials
-from harness.kind.nodes import NodeContainers
+from harness.kind.nodes import NodeContainers, has_running_control_plane
 from harness.kind.operators import install_operators, pin_dns, wait_for_operators
 from harness.kind.removal import OWNER_LABEL, only_one_works, remove_cluster
 from harness.kind.room import require_room
@@ -40,6 +41,11 @@ CREATE_S = 400.0
 LOAD_S = 300.0
 NETWORK_S = 30.0
 EVIDENCE_S = 20.0
+
+ANSWER_S = 60.0
+"""A killed API server is back after 5 to 30 s."""
+
+ASKED_EVERY_S = 1.0
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,40 +63,57 @@ def bring_up(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluste
         TargetUnavailableError: When this machine lacks something.
         CommandFailedError: When a phase fails; what was made is then removed, and the error says where its evidence is.
     """
-    with only_one_works(say):
+    with only_one_works(clock, say):
         require_engine()
-        present = _present(wish, say)
+        present = _present(wish, clock, say)
         if present is not None:
             return present
-        half = remove_cluster()
-        if half:
-            say(f"removed what an earlier attempt left: {half}")
         materials = find_materials(wish.source, clock, say)
         require_room()
         return _create(wish.topology or DEFAULT_TOPOLOGY, materials, clock, say)
 
 
-def _present(wish: Wish, say: Callable[[str], None]) -> KindCluster | None:
-    """The cluster that is up; nothing when one must be made.
+def _present(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluster | None:
+    """The cluster that is up; nothing when one must be made, and what there was of one is then removed.
 
     Raises:
         UsageError: When one is up that does not fit: only the caller can say whether it may go.
+        TargetUnavailableError: When a run that uses it does not end.
     """
     found = find_cluster()
-    if found is None:
-        return None
+    if found is not None:
+        _refuse_unfit(found, wish)
+    if found is None or problem_with(found):
+        with Turn(CLUSTER_NAME).held(clock, say):  # a run may have stopped its API server for a moment, and uses it
+            broken = _lasting_problem(found, clock)
+            if found is None or broken:
+                if found is not None:
+                    say(f"{broken.partition(';')[0]}; it is made again")
+                half = remove_cluster()
+                if half:
+                    say(f"removed what an earlier attempt left: {half}")
+                return None
+    say(f"the cluster {found.name} is up")
+    return found
+
+
+def _lasting_problem(found: KindCluster | None, clock: Clock) -> str:
+    """What is wrong with a cluster and stays so; one whose control plane runs may take a while to answer."""
+    end_s = clock.monotonic_s() + ANSWER_S
+    while problem := problem_with(found):
+        if found is None or clock.monotonic_s() > end_s or not has_running_control_plane(found):
+            break
+        clock.sleep(ASKED_EVERY_S)
+    return problem
+
+
+def _refuse_unfit(found: KindCluster, wish: Wish) -> None:
     problem = problem_with_record(found)
     if not problem and wish.topology is not None and wish.topology != found.topology:
         problem = f"the cluster {found.name} is up with another topology; run `harness down kind`, then `harness up kind`"
     problem = problem or _problem_with_pieces(found, wish)
     if problem:
         raise UsageError(problem)
-    broken = problem_with(found)
-    if broken:
-        say(f"{broken.partition(';')[0]}; it is made again")
-        return None
-    say(f"the cluster {found.name} is up")
-    return found
 
 
 def _problem_with_pieces(found: KindCluster, wish: Wish) -> str:
@@ -106,7 +129,7 @@ def _problem_with_pieces(found: KindCluster, wish: Wish) -> str:
 def _create(topology: Topology, materials: Materials, clock: Clock, say: Callable[[str], None]) -> KindCluster:
     began_s = clock.monotonic_s()
     directory = cluster_dir(CLUSTER_NAME)
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     shared_dir().mkdir(parents=True, exist_ok=True)
     cluster = _planned(topology, materials)
     try:

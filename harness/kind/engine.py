@@ -3,19 +3,18 @@
 ``harness up docker`` brings it up and is harmless when it is up already.
 """
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.clock import Clock
 from harness.errors import TargetUnavailableError
 from harness.kind.cache import engine_dir
 from harness.kind.commands import CommandFailedError, run_command
+from harness.kind.lock import Lock
 
 CAP_SYS_RESOURCE = 24
 """Its number. Source: linux/capability.h."""
@@ -28,6 +27,9 @@ START_S = 60.0
 
 INSTALL_S = 600.0
 """About 300 MB of packages."""
+
+ONE_STARTS_S_MAX = 3 * INSTALL_S + START_S
+"""Two that start an engine at once would fight for its socket: the second waits as long as the first may take, and finds its engine."""
 
 POLL_S = 0.25
 
@@ -72,7 +74,7 @@ def start_engine(clock: Clock, say: Callable[[str], None]) -> None:
     Raises:
         TargetUnavailableError: When none answers and none may be started here, with the reason.
     """
-    with _only_one_starts():
+    with Lock(engine_dir() / "lock", target="docker", others="starts a Docker engine", patience_s=ONE_STARTS_S_MAX).held(clock, say):
         version = server_version()
         if version:
             say(f"a Docker engine answers: {version}")
@@ -157,12 +159,3 @@ def _start(clock: Clock, say: Callable[[str], None]) -> None:
 
 def _fate(exit_code: int | None) -> str:
     return f"does not answer within {START_S:g} s" if exit_code is None else f"ended with {exit_code}"
-
-
-@contextmanager
-def _only_one_starts() -> Iterator[None]:
-    """Two that start an engine at once would fight for its socket: the second waits and finds the first one's."""
-    engine_dir().mkdir(parents=True, exist_ok=True)
-    with (engine_dir() / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

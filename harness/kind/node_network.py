@@ -1,4 +1,4 @@
-"""The pod network of the cluster, and its interruption, as scripts that run in a node.
+"""The pod network of the cluster, as a script that runs in a node.
 
 A `ptp` interface a pod, addresses by `host-local` out of the node's pod range, and one route to every other node: the least that
 Kubernetes asks for, from Debian's own plugins. No masquerading: pods reach pods, nodes and services, nothing outside.
@@ -17,8 +17,6 @@ NETWORK_S = 30.0
 
 ROUTE_PROTOCOL = 117
 """Marks our routes, so that stale ones are told from the node's own; any number that iproute2 does not name."""
-
-PARTITION_CHAIN = "chaos-partition"
 
 
 class NodeAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,24 +70,6 @@ def network_script(others: Sequence[NodeAddress]) -> str:
         "done",
     ]
     return "\n".join(lines)
-
-
-def partition_script() -> str:
-    """Drop everything that enters, leaves or crosses the node by its interface: API server, other nodes, pods; not its loopback."""
-    hooks = (("INPUT", "-i"), ("OUTPUT", "-o"), ("FORWARD", "-i"), ("FORWARD", "-o"))
-    chain = f"iptables -w -N {PARTITION_CHAIN} 2>/dev/null || iptables -w -F {PARTITION_CHAIN}"
-    drop = f"iptables -w -A {PARTITION_CHAIN} -j DROP"
-    rules = [f"{hook} {direction} eth0 -j {PARTITION_CHAIN}" for hook, direction in hooks]
-    return "\n".join([chain, drop, *(f"iptables -w -C {rule} 2>/dev/null || iptables -w -I {rule}" for rule in rules)])
-
-
-def heal_script() -> str:
-    """Remove what ``partition_script`` made; harmless where nothing is."""
-    hooks = ("INPUT -i", "OUTPUT -o", "FORWARD -i", "FORWARD -o")
-    remove = [f"while iptables -w -D {hook} eth0 -j {PARTITION_CHAIN} 2>/dev/null; do :; done" for hook in hooks]
-    return "\n".join(
-        [*remove, f"iptables -w -F {PARTITION_CHAIN} 2>/dev/null || true", f"iptables -w -X {PARTITION_CHAIN} 2>/dev/null || true"]
-    )
 
 
 def _addresses(cluster: KindCluster) -> list[NodeAddress]:

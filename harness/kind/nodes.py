@@ -1,4 +1,4 @@
-"""Nodes as containers: start, stop, kill, freeze, partition, and put back what a restart loses."""
+"""Nodes as containers: start, stop, kill, and put back what a restart loses."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from harness.clock import Clock
 from harness.errors import UnknownNameError
 from harness.kind.cluster import KindCluster, kubectl
 from harness.kind.commands import CommandFailedError, run_command
-from harness.kind.node_network import PARTITION_CHAIN, heal_script, partition_script, put_back_network
+from harness.kind.node_network import put_back_network
 from harness.kind.topology import TPU_RESOURCE
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
@@ -31,13 +31,17 @@ POLL_S = 0.5
 
 
 class NodeState(StrEnum):
-    """As Docker says it."""
+    """As Docker says it.
+
+    Source: https://docs.docker.com/reference/cli/docker/container/ls/#status
+    """
 
     RUNNING = "running"
     PAUSED = "paused"
     EXITED = "exited"
     CREATED = "created"
     RESTARTING = "restarting"
+    REMOVING = "removing"
     DEAD = "dead"
 
 
@@ -53,11 +57,25 @@ def container_states(cluster_name: str) -> list[tuple[str, NodeState]]:
     """Names and states of a cluster's containers, stopped ones too.
 
     Raises:
-        CommandFailedError: When Docker does not answer.
+        CommandFailedError: When Docker does not answer, or not with states that are known.
     """
     ours = ["--all", "--filter", f"label={CLUSTER_LABEL}={cluster_name}", "--format", "{{.Names}} {{.State}}"]
-    lines = run_command(["docker", "ps", *ours], deadline_s=DOCKER_S).splitlines()
-    return [(name, NodeState(state)) for name, state in (line.split() for line in lines)]
+    command = ["docker", "ps", *ours]
+    lines = run_command(command, deadline_s=DOCKER_S).splitlines()
+    try:
+        return [(name, NodeState(state)) for name, state in (line.split() for line in lines)]
+    except ValueError as error:
+        raise CommandFailedError(command=command, outcome="shows a state of a node that is not known", output="\n".join(lines)) from error
+
+
+def has_running_control_plane(cluster: KindCluster) -> bool:
+    """Whether the machine of the API server runs, so that it may answer yet; false when Docker does not say."""
+    pool_of = pools_by_node(cluster)
+    try:
+        found = container_states(cluster.name)
+    except CommandFailedError:
+        return False
+    return any(state is NodeState.RUNNING for name, state in found if name not in pool_of)
 
 
 def pools_by_node(cluster: KindCluster) -> dict[str, str]:
@@ -118,16 +136,6 @@ class NodeContainers:
         if self.state(name) is not NodeState.EXITED:
             self._docker("kill", name)
 
-    def pause(self, name: str) -> None:
-        """Freeze every process of a node."""
-        if self.state(name) is not NodeState.PAUSED:
-            self._docker("pause", name)
-
-    def unpause(self, name: str) -> None:
-        """Let a frozen node go on."""
-        if self.state(name) is NodeState.PAUSED:
-            self._docker("unpause", name)
-
     def exec(self, name: str, argv: Sequence[str], *, deadline_s: float = EXEC_S, stdin: str | None = None) -> str:
         """Run a command in a node and return what it printed.
 
@@ -136,19 +144,6 @@ class NodeContainers:
         """
         self.state(name)
         return run_command(["docker", "exec", "--interactive", name, *argv], deadline_s=deadline_s, stdin=stdin)
-
-    def partition(self, name: str) -> None:
-        """Drop every packet of a node, its pods' too; processes go on. Lasts until ``heal`` or a restart of the node."""
-        self.exec(name, ["sh", "-ec", partition_script()])
-
-    def heal(self, name: str) -> None:
-        """End a partition; harmless where there is none."""
-        self.exec(name, ["sh", "-ec", heal_script()])
-
-    def is_partitioned(self, name: str) -> bool:
-        """Whether a partition is in force."""
-        rules = self.exec(name, ["iptables", "--wait", "--list-rules", "INPUT"])
-        return PARTITION_CHAIN in rules
 
     def is_ready(self, name: str) -> bool:
         """Whether the API server holds the node for Ready; false when it knows no such node."""
@@ -172,24 +167,6 @@ class NodeContainers:
         for node in chosen:
             self._offer_tpus(node)
         self._wait([node.name for node in chosen], self.is_ready, end_s, f"not Ready within {deadline_s:g} s")
-
-    def scale(self, pool: str, nodes: int, *, deadline_s: float = READY_S) -> None:
-        """Let exactly ``nodes`` of a pool run, as an autoscaler would: start the first ones, stop and forget the others.
-
-        Raises:
-            UnknownNameError: When the topology has no such pool.
-            CommandFailedError: When a node does not stop, start or become Ready in time.
-        """
-        members = self.list(pool)
-        wanted, unwanted = members[:nodes], members[nodes:]
-        for node in unwanted:
-            self.stop(node.name)
-            self.forget(node.name)
-        woken = [node.name for node in wanted if node.state is not NodeState.RUNNING]
-        for name in woken:
-            self.start(name)
-        if woken:
-            self.repair(woken, deadline_s=deadline_s)
 
     def forget(self, name: str) -> None:
         """Delete the node object, as GKE does when the machine is gone; a kubelet that lives registers it again when it restarts."""

@@ -188,9 +188,10 @@ def _bring_kind_up(clock: Clock, say: Say) -> None:
 
 
 def _take_kind_down(say: Say) -> None:
+    from harness.clock import SystemClock
     from harness.kind.removal import take_down
 
-    take_down(say)
+    take_down(SystemClock(), say)
 
 
 def _kind_availability() -> Availability:

@@ -1,12 +1,9 @@
 """Builds the pieces that are missing: compilers in one lane, everything else in another, then what is made of both."""
 
-import fcntl
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
 
 from harness.clock import Clock
 from harness.errors import TargetUnavailableError
@@ -16,10 +13,14 @@ from harness.kind.bundle.stale import remove_stale
 from harness.kind.cache import bundle_dir
 from harness.kind.commands import run_command
 from harness.kind.engine import require_engine
+from harness.kind.lock import Lock
 
 INSTALL_S = 600.0
 FREE_GIB_MIN = 20
 """The bundle and Docker's images take 8 GB, Go's caches about as much."""
+
+BUILD_S_MAX = 7200.0
+"""Four times what all pieces take on two idle cores; a second builder waits for as long, then finds the pieces of the first."""
 
 TOOLS = {"debootstrap": "debootstrap", "cc": "gcc", "setpriv": "util-linux", "unshare": "util-linux"}
 
@@ -36,7 +37,7 @@ def build_bundle(clock: Clock, say: Callable[[str], None], *, only: Sequence[str
         TargetUnavailableError: When a tool that builds is not here.
         CommandFailedError: When a piece cannot be built; those that are whole stay.
     """
-    with _only_one_builds(say):
+    with Lock(bundle_dir() / "lock", target="kind", others="builds the bundle", patience_s=BUILD_S_MAX).held(clock, say):
         require_engine()
         wanted = [piece for piece in all_pieces() if not only or piece.name in only]
         missing = [piece for piece in wanted if not piece.is_present()]
@@ -108,17 +109,3 @@ def _require_tools(missing: Sequence[Piece], say: Callable[[str], None]) -> None
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     run_command(["apt-get", "update", "--quiet"], deadline_s=INSTALL_S, environment=quiet)
     run_command(["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *packages], deadline_s=INSTALL_S, environment=quiet)
-
-
-@contextmanager
-def _only_one_builds(say: Callable[[str], None]) -> Iterator[None]:
-    """A second builder waits, then finds the pieces of the first. The lock goes with the process, however that ends."""
-    lock = bundle_dir() / "lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with Path(lock).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another build is running; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

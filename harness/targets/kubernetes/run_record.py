@@ -1,21 +1,12 @@
 """What a run has made on the cluster, written down before it is made: whoever finds the harness dead can take it away again."""
 
-import fcntl
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from harness.clock import Clock
-from harness.errors import StoreError, TargetUnavailableError
-from harness.kind.cache import cluster_dir
-
-TURN_S_MAX = 1800.0
-"""Longer than any scenario of a cluster takes; who holds the cluster for longer hangs."""
-
-TURN_POLL_S = 0.5
+from harness.errors import StoreError
+from harness.kind.cache import run_records_dir
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +38,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def record_path(cluster_name: str, run_id: str) -> Path:
     """Where the record of a run lies while the run lasts."""
-    return cluster_dir(cluster_name) / "runs" / f"{run_id}.json"
+    return run_records_dir(cluster_name) / f"{run_id}.json"
 
 
 def write_record(cluster_name: str, record: RunRecord) -> None:
@@ -80,64 +71,3 @@ def read_record(cluster_name: str, run_id: str) -> RunRecord | None:
 def remove_record(cluster_name: str, run_id: str) -> None:
     """The run has left nothing."""
     record_path(cluster_name, run_id).unlink(missing_ok=True)
-
-
-class Turn:
-    """The right to use the cluster alone: queues and node pools are shared by all namespaces. Freed by the system when we die."""
-
-    def __init__(self, cluster_name: str) -> None:
-        self._path = cluster_dir(cluster_name) / "turn.lock"
-        self._descriptor = -1
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it is ours."""
-        return self._descriptor >= 0
-
-    def take(self, clock: Clock, say: Callable[[str], None] = lambda _: None) -> float:
-        """Wait for it, and say so once; returns for how many seconds.
-
-        Raises:
-            StoreError: When the lock file cannot be made.
-            TargetUnavailableError: When another run holds it for longer than any run may take.
-        """
-        began_s = clock.monotonic_s()
-        if not self.is_held and not self._try():
-            say("waiting for another run on the cluster to end")
-        while not self.is_held and not self._try():
-            if clock.monotonic_s() > began_s + TURN_S_MAX:
-                advice = "end that run, or run `harness clean`"
-                raise TargetUnavailableError(target="kind", reason=f"another run has held the cluster for {TURN_S_MAX:g} s", advice=advice)
-            clock.sleep(TURN_POLL_S)
-        return clock.monotonic_s() - began_s
-
-    def free(self) -> None:
-        """Let the next run have it; harmless twice."""
-        if self.is_held:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    @contextmanager
-    def held(self, clock: Clock) -> Iterator[None]:
-        """Hold it for a while; one that is held already stays held."""
-        was_held = self.is_held
-        self.take(clock)
-        try:
-            yield
-        finally:
-            if not was_held:
-                self.free()
-
-    def _try(self) -> bool:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StoreError(path=self._path, attempted="lock", reason=error.strerror or str(error)) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._descriptor = descriptor
-        return True

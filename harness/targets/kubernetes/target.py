@@ -8,6 +8,7 @@ from harness.clock import Clock
 from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
 from harness.history import BarrierReached, Event
 from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NAMESPACES, Api, ApiError, uid_of
 from harness.targets.kubernetes.collecting import collect
 from harness.targets.kubernetes.control_plane import ControlPlaneHosting
@@ -21,7 +22,7 @@ from harness.targets.kubernetes.nodes import NodeHosting
 from harness.targets.kubernetes.pods import PodHosting
 from harness.targets.kubernetes.presence import UP_ADVICE
 from harness.targets.kubernetes.queue import QueueHosting
-from harness.targets.kubernetes.run_record import Turn, read_record
+from harness.targets.kubernetes.run_record import read_record
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.signalling import ProcessHosting
 

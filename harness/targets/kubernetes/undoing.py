@@ -8,12 +8,12 @@ from harness.clock import Clock
 from harness.errors import BrokenHarnessError, UndoError
 from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
 from harness.kind.cluster import problem_with_record
+from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NODES, Api, Resource
 from harness.targets.kubernetes.control_plane import restore_image
 from harness.targets.kubernetes.nodes import mend, set_schedulable
 from harness.targets.kubernetes.queue import activate
 from harness.targets.kubernetes.quota import set_nominal_quota
-from harness.targets.kubernetes.run_record import Turn
 from harness.undo import ClusterAction, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
 
 ANSWER_S = 60.0

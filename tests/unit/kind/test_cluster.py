@@ -51,7 +51,10 @@ def test_no_cluster_is_told_from_half_a_one(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
 
     assert problem_with(find_cluster()) == "no cluster is up; run `harness up kind`"
-    module.cluster_dir(module.CLUSTER_NAME).mkdir(parents=True)
+    records = module.cluster_dir(module.CLUSTER_NAME) / "runs"
+    records.mkdir(parents=True)
+    assert problem_with(find_cluster()) == "no cluster is up; run `harness up kind`"
+    (records.parent / "kind.json").touch()
     assert "half up or half down" in problem_with(find_cluster())
 
 

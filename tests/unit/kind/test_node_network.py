@@ -1,8 +1,8 @@
-"""The scripts that make, interrupt and heal the network of a node."""
+"""The script that makes the network of a node."""
 
 import json
 
-from harness.kind.node_network import NodeAddress, heal_script, network_configuration, network_script, partition_script
+from harness.kind.node_network import NodeAddress, network_configuration, network_script
 
 OTHERS = [
     NodeAddress(name="a", pod_range="10.244.1.0/24", address="172.18.0.3"),
@@ -34,17 +34,3 @@ def test_the_configuration_appears_whole() -> None:
     lines = network_script([]).splitlines()
 
     assert lines.index("cat > /etc/cni/net.d/.new") < lines.index("mv /etc/cni/net.d/.new /etc/cni/net.d/10-chaos-harness.conflist")
-
-
-def test_a_partition_drops_what_enters_leaves_and_crosses() -> None:
-    script = partition_script()
-
-    assert all(f"-I {hook} eth0 -j chaos-partition" in script for hook in ("INPUT -i", "OUTPUT -o", "FORWARD -i", "FORWARD -o"))
-    assert "-A chaos-partition -j DROP" in script
-
-
-def test_healing_removes_every_hook_that_a_partition_made() -> None:
-    made = [line.rpartition("-I ")[2] for line in partition_script().splitlines() if "-I " in line]
-
-    assert made
-    assert all(f"iptables -w -D {hook} 2>/dev/null" in heal_script() for hook in made)

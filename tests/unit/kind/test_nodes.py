@@ -11,7 +11,7 @@ from harness.kind import cluster as cluster_module
 from harness.kind import node_network, nodes
 from harness.kind.cluster import KindCluster
 from harness.kind.commands import CommandFailedError
-from harness.kind.nodes import NodeContainers, NodeState, pools_by_node
+from harness.kind.nodes import NodeContainers, NodeState, has_running_control_plane, pools_by_node
 from harness.kind.topology import DEFAULT_TOPOLOGY
 
 CLUSTER = KindCluster(
@@ -45,13 +45,11 @@ class FakeCluster:
             case ["docker", "ps", *_]:
                 self.given.pop()
                 return "".join(f"{name} {state}\n" for name, state in self.states.items())
-            case ["docker", "start" | "unpause", name]:
+            case ["docker", "start", name]:
                 self.states[name] = "running"
                 self.registered.add(name)
             case ["docker", "stop" | "kill", *_, name]:
                 self.states[name] = "exited"
-            case ["docker", "pause", name]:
-                self.states[name] = "paused"
             case ["docker", "inspect", *rest]:
                 return "".join(f"/{name} 172.18.0.9\n" for name in rest if name in self.states)
             case ["delete", "node", name, *_]:
@@ -98,7 +96,7 @@ def test_a_pool_lists_its_own_nodes(fake: FakeCluster) -> None:
 def test_no_container_of_another_cluster_is_touched(fake: FakeCluster, name: str) -> None:
     containers = NodeContainers(CLUSTER, ManualClock())
 
-    for operation in (containers.kill, containers.stop, containers.start, containers.pause, containers.unpause, containers.partition):
+    for operation in (containers.kill, containers.stop, containers.start):
         with pytest.raises(UnknownNameError, match="no node is named"):
             operation(name)
     assert fake.given == []
@@ -106,36 +104,45 @@ def test_no_container_of_another_cluster_is_touched(fake: FakeCluster, name: str
 
 def test_an_unknown_pool_is_refused(fake: FakeCluster) -> None:
     with pytest.raises(UnknownNameError, match="no node pool is named 'dws'; did you mean dws-pool"):
-        NodeContainers(CLUSTER, ManualClock()).scale("dws", 0)
+        NodeContainers(CLUSTER, ManualClock()).list("dws")
 
 
-def test_scaling_to_nothing_stops_and_forgets_every_node_of_the_pool_only(fake: FakeCluster) -> None:
-    NodeContainers(CLUSTER, ManualClock()).scale("dws-pool", 0)
-
-    assert [name for name, state in fake.states.items() if state == "exited"] == ["c-worker4", "c-worker5"]
-    assert fake.registered == {"c-control-plane", "c-worker", "c-worker2", "c-worker3"}
-
-
-def test_scaling_up_starts_repairs_and_offers_tpus_again(fake: FakeCluster) -> None:
+def test_a_node_that_was_forgotten_and_comes_back_is_repaired_and_offers_tpus_again(fake: FakeCluster) -> None:
     containers = NodeContainers(CLUSTER, ManualClock())
-    containers.scale("dws-pool", 0)
+    containers.stop("c-worker4")
+    containers.forget("c-worker4")
+    assert fake.registered == set(fake.states) - {"c-worker4"}
+    containers.start("c-worker4")
     fake.given.clear()
 
-    containers.scale("dws-pool", 1)
+    containers.repair(["c-worker4"])
 
-    assert fake.states["c-worker4"] == "running"
-    assert fake.states["c-worker5"] == "exited"
     assert any(line.startswith("patch node c-worker4 --subresource status") and '"google.com/tpu": "8"' in line for line in fake.given)
+    assert not any(line.startswith("patch node c-worker5") for line in fake.given)
     assert any(line.startswith("docker exec --interactive c-worker4 sh -ec mkdir -p /etc/cni") for line in fake.given)
 
 
-def test_scaling_to_what_runs_already_does_nothing(fake: FakeCluster) -> None:
-    NodeContainers(CLUSTER, ManualClock()).scale("dws-pool", 2)
+def test_a_node_that_is_just_being_removed_is_told(fake: FakeCluster) -> None:
+    fake.states["c-worker"] = "removing"
 
-    assert fake.given == []
+    assert NodeContainers(CLUSTER, ManualClock()).state("c-worker") is NodeState.REMOVING
 
 
-@pytest.mark.parametrize(("operation", "state"), [("kill", "exited"), ("stop", "exited"), ("pause", "paused"), ("unpause", "running")])
+def test_a_state_that_nobody_knows_is_an_error_of_ours(fake: FakeCluster) -> None:
+    fake.states["c-worker"] = "dreaming"
+
+    with pytest.raises(CommandFailedError, match="shows a state of a node that is not known"):
+        NodeContainers(CLUSTER, ManualClock()).list()
+    assert not has_running_control_plane(CLUSTER)
+
+
+def test_the_machine_of_the_api_server_runs_or_not(fake: FakeCluster) -> None:
+    assert has_running_control_plane(CLUSTER)
+    fake.states["c-control-plane"] = "exited"
+    assert not has_running_control_plane(CLUSTER)
+
+
+@pytest.mark.parametrize(("operation", "state"), [("kill", "exited"), ("stop", "exited")])
 def test_what_is_so_already_stays_so(fake: FakeCluster, operation: str, state: str) -> None:
     fake.states["c-worker"] = state
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
+from harness.clock import ManualClock
+from harness.errors import TargetUnavailableError, UsageError
 from harness.kind import nodes, removal
-from harness.kind.cache import cluster_dir, shared_dir
+from harness.kind.cache import cluster_dir, has_state, run_records_dir, shared_dir
 from harness.kind.cluster import CLUSTER_NAME, OWNER_MOUNT
-from harness.kind.removal import remove_cluster
+from harness.kind.lock import Turn
+from harness.kind.removal import remove_cluster, take_down
 
 
 class FakeDocker:
@@ -49,12 +51,13 @@ def use(patch: pytest.MonkeyPatch, docker: FakeDocker) -> FakeDocker:
 
 def test_all_that_is_ours_goes(install: pytest.MonkeyPatch) -> None:
     docker = use(install, FakeDocker(containers=["a", "b"], owner=str(cluster_dir(CLUSTER_NAME)), networks=["chaos-harness"]))
-    cluster_dir(CLUSTER_NAME).mkdir(parents=True)
+    (cluster_dir(CLUSTER_NAME) / "kubeconfigs").mkdir(parents=True)
+    (cluster_dir(CLUSTER_NAME) / "kind.json").touch()
     shared_dir().mkdir()
 
     assert remove_cluster() == "2 nodes, its network, its state"
     assert docker.removed == ["a", "b", "network chaos-harness"]
-    assert not cluster_dir(CLUSTER_NAME).exists()
+    assert not has_state(CLUSTER_NAME)
     assert not shared_dir().exists()
 
 
@@ -81,3 +84,31 @@ def test_a_network_without_our_label_stays(install: pytest.MonkeyPatch) -> None:
 
     assert remove_cluster() == ""
     assert docker.removed == []
+
+
+def test_what_runs_have_written_down_outlives_the_cluster(install: pytest.MonkeyPatch) -> None:
+    use(install, FakeDocker())
+    run_records_dir(CLUSTER_NAME).mkdir(parents=True)
+    (run_records_dir(CLUSTER_NAME) / "run-1.json").touch()
+    (cluster_dir(CLUSTER_NAME) / "kubeconfig").touch()
+
+    assert remove_cluster() == "its state"
+    assert (run_records_dir(CLUSTER_NAME) / "run-1.json").exists()
+    assert not has_state(CLUSTER_NAME)
+
+
+def test_a_cluster_in_use_is_not_taken_down(install: pytest.MonkeyPatch) -> None:
+    docker = use(install, FakeDocker(containers=["a"], owner=str(cluster_dir(CLUSTER_NAME))))
+    install.setattr(removal, "require_engine", lambda: None)
+    said: list[str] = []
+    run = Turn(CLUSTER_NAME)
+    run.take(ManualClock())
+
+    with pytest.raises(TargetUnavailableError, match="works on the cluster chaos-harness and has not ended"):
+        take_down(ManualClock(), said.append)
+    assert docker.removed == []
+
+    run.free()
+    take_down(ManualClock(), said.append)
+    assert docker.removed == ["a"]
+    assert said[-1] == "the cluster chaos-harness is gone: 1 nodes"

@@ -1,16 +1,14 @@
-"""What a run has made is written down; runs take turns."""
+"""What a run has made is written down."""
 
 import pytest
 from msgspec import structs
 
 from harness.clock import ManualClock
-from harness.errors import StoreError, TargetUnavailableError
+from harness.errors import StoreError
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
 from harness.targets.kubernetes.run_record import (
-    TURN_S_MAX,
     Replaced,
     RunRecord,
-    Turn,
     read_record,
     record_path,
     remove_record,
@@ -54,51 +52,6 @@ def test_a_record_that_cannot_be_made_durable_stops_the_run(tmp_path):
 
     with pytest.raises(StoreError):
         write_record("c", RECORD)
-    with pytest.raises(StoreError):
-        Turn("c").take(ManualClock())
-
-
-def test_one_run_at_a_time():
-    clock, first, second = ManualClock(), Turn("c"), Turn("c")
-
-    said: list[str] = []
-
-    assert first.take(clock, said.append) == 0.0
-    assert said == []
-    with pytest.raises(TargetUnavailableError, match="another run has held the cluster"):
-        second.take(clock, said.append)
-    assert said == ["waiting for another run on the cluster to end"]
-    assert clock.monotonic_s() > TURN_S_MAX
-
-    first.free()
-    assert second.take(clock) == 0.0
-    assert second.is_held
-    second.free()
-    second.free()
-
-
-def test_another_cluster_is_another_turn():
-    clock, first, second = ManualClock(), Turn("c"), Turn("d")
-
-    first.take(clock)
-    second.take(clock)
-
-    first.free()
-    second.free()
-
-
-def test_a_turn_for_a_while_ends_with_it_unless_it_was_held_before():
-    clock, turn = ManualClock(), Turn("c")
-
-    with turn.held(clock):
-        assert turn.is_held
-    assert not turn.is_held
-
-    turn.take(clock)
-    with turn.held(clock):
-        pass
-    assert turn.is_held
-    turn.free()
 
 
 def test_where_the_cluster_is_gone_the_checkpoints_come_home(tmp_path):

@@ -7,13 +7,13 @@ import pytest
 from harness.clock import ManualClock
 from harness.errors import TargetUnavailableError, UndoError
 from harness.kind import NodeState
+from harness.kind.lock import Turn
 from harness.targets import perform
 from harness.targets.kubernetes import undoing
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, NODES, RESOURCE_QUOTAS, WORKLOADS, ApiError
 from harness.targets.kubernetes.control_plane import restoring_script
 from harness.targets.kubernetes.nodes import MAINTENANCE_LABEL, TERMINATION_TAINT
 from harness.targets.kubernetes.quota import nominal_quota
-from harness.targets.kubernetes.run_record import Turn
 from harness.targets.kubernetes.undoing import Restorer
 from harness.undo import DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
 from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host, cluster_at
@@ -151,7 +151,7 @@ def test_the_undo_of_a_dead_run_waits_until_no_run_has_the_cluster(monkeypatch, 
     living = Turn("chaos-harness")
     living.take(ManualClock())
 
-    with pytest.raises(TargetUnavailableError, match="another run has held the cluster"):
+    with pytest.raises(TargetUnavailableError, match="works on the cluster chaos-harness and has not ended"):
         perform(UNDO, ManualClock())
     living.free()
     with pytest.raises(UndoError, match="it is of another version"):

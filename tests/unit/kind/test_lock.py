@@ -1,0 +1,79 @@
+"""One process at a time, and nobody waits for ever."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.clock import ManualClock
+from harness.errors import StoreError, TargetUnavailableError
+from harness.kind.lock import TURN_S_MAX, Lock, Turn
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_one_run_at_a_time() -> None:
+    clock, first, second = ManualClock(), Turn("c"), Turn("c")
+    said: list[str] = []
+
+    assert first.take(clock, said.append) == 0.0
+    assert said == []
+    with pytest.raises(TargetUnavailableError) as refused:
+        second.take(clock, said.append)
+    assert said == ["another process works on the cluster c; waiting for it to end"]
+    assert TURN_S_MAX < clock.monotonic_s() < TURN_S_MAX + 5
+
+    first.free()
+    assert second.take(clock) == 0.0
+    assert second.is_held
+    second.free()
+    second.free()
+    assert str(refused.value) == (
+        f"target 'kind' is not available: process {os.getpid()} works on the cluster c and has not ended within 1800 s; "
+        "end it, then run `harness clean`"
+    )
+
+
+def test_another_cluster_is_another_turn() -> None:
+    clock, first, second = ManualClock(), Turn("c"), Turn("d")
+
+    first.take(clock)
+    second.take(clock)
+
+    first.free()
+    second.free()
+
+
+def test_a_turn_for_a_while_ends_with_it_unless_it_was_held_before() -> None:
+    clock, turn = ManualClock(), Turn("c")
+
+    with turn.held(clock):
+        assert turn.is_held
+    assert not turn.is_held
+
+    turn.take(clock)
+    with turn.held(clock):
+        pass
+    assert turn.is_held
+    turn.free()
+
+
+def test_who_holds_it_without_a_word_is_waited_for_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first = Lock(path, target="kind", others="builds", patience_s=5)
+    first.take(ManualClock())
+    path.write_text("")
+
+    with pytest.raises(TargetUnavailableError, match="process of unknown id builds and has not ended within 5 s"):
+        Lock(path, target="kind", others="builds", patience_s=5).take(ManualClock())
+    first.free()
+
+
+def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+
+    with pytest.raises(StoreError):
+        Turn("c").take(ManualClock())
