@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.checkers.evidence import Evidence, unknown, valid
+from harness.checkers.scripts import scripted
 from harness.history import FaultFailed, FaultObserved, FaultRequested
 from harness.scenario import Injection, Trigger, injection_name
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
@@ -37,15 +38,16 @@ class _Due:
 
 
 def check(evidence: Evidence) -> Finding:
-    """Look for the request and the observation of each injection in each of its attempts.
+    """Look for the request and the observation of each injection in each of its attempts, and for each refusal that was scripted.
 
     Never invalid: a fault that did not act breaks no promise of the job.
     """
-    due = list(_due(evidence))
+    due = [(each.has_landed, _describe(each, evidence)) for each in _due(evidence)]
+    due += [(each.has_landed, str(each)) for each in scripted(evidence)]
     if not due:
         return valid(CHECKER, "no fault was declared")
-    landed = [_describe(each, evidence) for each in due if each.has_landed]
-    missing = [_describe(each, evidence) for each in due if not each.has_landed]
+    landed = [told for has_landed, told in due if has_landed]
+    missing = [told for has_landed, told in due if not has_landed]
     measures = {"faults_declared": float(len(due)), "faults_landed": float(len(landed))}
     if missing:
         return unknown(CHECKER, f"{len(landed)} of {len(due)} faults landed: {missing[0]}", *missing, *landed, **measures)
