@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.clock import Clock
-from harness.errors import BrokenHarnessError, TargetUnavailableError
+from harness.errors import HarnessError
 from harness.store import RunDirectory, RunStore
 from harness.targets import left_behind, perform, remove_left_behind
 
@@ -41,8 +41,14 @@ def _clean_run(run: RunDirectory, clock: Clock) -> list[str]:
         try:
             done.append(f"{entry.injection}: {perform(entry.undo, clock)}")
             run.undo.settle(entry.injection)
-        except (BrokenHarnessError, TargetUnavailableError) as error:
+        except HarnessError as error:
             done.append(f"{entry.injection}: {error}")
-    if left_behind(owner.run_id):
-        done += remove_left_behind(owner.run_id)
-    return done
+    return done + _take_away(owner.run_id, clock)
+
+
+def _take_away(run_id: str, clock: Clock) -> list[str]:
+    """What is left on any target; what cannot be taken away is said, and left for the next time."""
+    try:
+        return remove_left_behind(run_id, clock) if left_behind(run_id) else []
+    except HarnessError as error:
+        return [f"could not be cleaned: {'; '.join([str(error), *getattr(error, '__notes__', ())])}"]

@@ -95,7 +95,7 @@ class ControlPlaneHosting(ABC):
 
 
 def restore_image(machines: NodeContainers, node: str, image: str) -> None:
-    """Make an image known on a node again; one that is off is started for it, and off again after it.
+    """Make an image known on a node again; one that is off is started for it, and after it off again and forgotten: it has registered.
 
     Raises:
         CommandFailedError: When the node does not know it after that.
@@ -108,6 +108,7 @@ def restore_image(machines: NodeContainers, node: str, image: str) -> None:
     finally:
         if is_off:
             machines.kill(node)
+            machines.forget(node)
 
 
 def full_name(image: str) -> str:

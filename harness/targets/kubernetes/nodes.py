@@ -3,8 +3,9 @@
 Only workers of the topology's pools are touched: the node that holds the control plane is none.
 """
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 
@@ -14,7 +15,7 @@ from harness.kind import CommandFailedError, KindCluster, NodeContainers, NodeSt
 from harness.kind.cluster import CLUSTER_NAME
 from harness.kind.topology import POOL_LABEL
 from harness.scenario.cluster_faults import Part
-from harness.targets.kubernetes.api import NODES, NOT_FOUND, Api, ApiError, Object, labels_of, name_of
+from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, labels_of, name_of
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.inventory import names_of, on_node
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
@@ -30,6 +31,11 @@ TERMINATION_TAINT = "cloud.google.com/impending-node-termination"
 
 CUT_CHAIN = "chaos-cut"
 """The packet filter of a node that is cut off from the control plane alone: its pods still reach those of other nodes."""
+
+TRIES = 5
+"""For a change of a node: its kubelet and the node controllers write it too, every few seconds at most."""
+
+_MENDING = threading.Lock()
 
 MENDED_S = 180.0
 """A machine boots and registers in 2 to 15 s; several at once, on two cores that train as well, have taken a minute."""
@@ -254,12 +260,14 @@ def mark(api: Api, node: str, labels: dict[str, str]) -> None:
     Raises:
         ApiError: When the API server does not do it.
     """
-    found = api.get(NODES, node)
-    if found is None:
+
+    def marks(found: Object) -> Object:
+        taints = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
+        taints.append({"key": TERMINATION_TAINT, "effect": "NoSchedule"})
+        return {"metadata": {"labels": labels, **_version(found)}, "spec": {"taints": taints}}
+
+    if not _change(api, node, marks):
         raise ApiError(attempted="mark", what=f"nodes/{node}", status=NOT_FOUND, reason="NotFound")
-    taints = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
-    taints.append({"key": TERMINATION_TAINT, "effect": "NoSchedule"})
-    api.patch(NODES, node, {"metadata": {"labels": labels, **_version(found)}, "spec": {"taints": taints}})
 
 
 def unmark(api: Api, node: str) -> None:
@@ -268,21 +276,29 @@ def unmark(api: Api, node: str) -> None:
     Raises:
         ApiError: When the API server does not do it.
     """
-    found = api.get(NODES, node)
-    if found is None:
-        return
-    marked = {label: None for label in (MAINTENANCE_LABEL, SCHEDULED_LABEL) if label in labels_of(found)}
-    kept = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
-    if marked or len(kept) != len(_taints(found)):
-        api.patch(NODES, node, {"metadata": {"labels": marked, **_version(found)}, "spec": {"taints": kept}})
+
+    def whole(found: Object) -> Object | None:
+        marked = {label: None for label in (MAINTENANCE_LABEL, SCHEDULED_LABEL) if label in labels_of(found)}
+        kept = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
+        is_marked = bool(marked) or len(kept) != len(_taints(found))
+        return {"metadata": {"labels": marked, **_version(found)}, "spec": {"taints": kept}} if is_marked else None
+
+    _change(api, node, whole)
 
 
 def mend(api: Api, machines: NodeContainers, nodes: Sequence[str]) -> None:
     """Make nodes whole, whatever was done to them, and wait until the API server holds them for ready.
 
+    One call at a time: the undo at the end of a run may come while a heal goes on, and then finds its nodes whole.
+
     Raises:
         BrokenHarnessError: When one could not be mended.
     """
+    with _MENDING:
+        _mend(api, machines, nodes)
+
+
+def _mend(api: Api, machines: NodeContainers, nodes: Sequence[str]) -> None:
     for node in nodes:
         if machines.state(node) is NodeState.RUNNING:
             machines.exec(node, ["sh", "-ec", joining_script()])
@@ -293,6 +309,28 @@ def mend(api: Api, machines: NodeContainers, nodes: Sequence[str]) -> None:
     machines.repair(nodes, deadline_s=MENDED_S)
     for node in nodes:
         unmark(api, node)
+
+
+def _change(api: Api, node: str, patch_of: Callable[[Object], Object | None]) -> bool:
+    """Patch a node by what it is, again where somebody else has changed it in between; false when it is not there.
+
+    Raises:
+        ApiError: When the API server does not do it.
+    """
+    for left in reversed(range(TRIES)):
+        found = api.get(NODES, node)
+        if found is None:
+            return False
+        patch = patch_of(found)
+        try:
+            if patch is not None:
+                api.patch(NODES, node, patch)
+        except ApiError as error:
+            if error.status != CONFLICT or not left:
+                raise
+            continue
+        return True
+    return False
 
 
 def _taints(node: Object) -> list[Object]:

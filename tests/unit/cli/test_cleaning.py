@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli.cleaning import clean
 from harness.clock import Clock, SystemClock
-from harness.errors import UndoError
+from harness.errors import BrokenHarnessError, TargetUnavailableError, UndoError
 from harness.store import RunDirectory, RunStore
 from harness.targets import perform
 from harness.undo import KillProcesses, ProcessId, RestoreCluster, RestoreQuota, Undo, identify
@@ -100,3 +100,32 @@ def test_the_last_fault_is_undone_first_and_one_that_cannot_be_keeps_no_other_fr
         "1-overlap-attempts@0: SIGKILL to 1 processes",
     ]
     assert [entry.injection for entry in run.undo.owed()] == ["1-lower-quota@0"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BrokenHarnessError("namespace n is still terminating"), TargetUnavailableError(target="kind", reason="it is busy", advice="wait")],
+)
+def test_a_run_that_cannot_be_cleaned_is_told_and_keeps_no_other_from_it(tmp_path, run, process, monkeypatch, error):
+    other, _ = RunStore(tmp_path, SystemClock()).create("a-job-is-hit", 1)
+    own(other)
+    stuck = run.owner()
+    assert stuck is not None
+    removed: list[str] = []
+
+    def remove(run_id: str, _clock: Clock) -> list[str]:
+        if run_id == stuck.run_id:
+            error.add_note("and while taking the run away: another")
+            raise error
+        removed.append(run_id)
+        return ["removed it"]
+
+    monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda _run_id: ["something"])
+    monkeypatch.setattr("harness.cli.cleaning.remove_left_behind", remove)
+
+    done = clean(tmp_path, SystemClock())
+
+    assert f"{run.name}: 1-overlap-attempts@0: SIGKILL to 1 processes" in done
+    assert f"{run.name}: could not be cleaned: {error}; and while taking the run away: another" in done
+    assert f"{other.name}: removed it" in done
+    assert len(removed) == 1

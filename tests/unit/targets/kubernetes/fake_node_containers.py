@@ -40,6 +40,9 @@ class FakeNodeContainers:
         self._do("kill", name)
         self.states[name] = NodeState.EXITED
 
+    def forget(self, name: str) -> None:
+        self._do("forget", name)
+
     def exec(self, name: str, argv: Sequence[str], *, deadline_s: float = 60.0, stdin: str | None = None) -> str:
         self._do("exec", name, *argv)
         return self.says

@@ -69,11 +69,11 @@ def test_a_node_that_does_not_do_it_is_told(host) -> None:
         host.forget_image(["worker2"])
 
 
-def test_a_node_that_is_off_is_started_for_its_image_and_off_again(host) -> None:
+def test_a_node_that_is_off_is_started_for_its_image_and_off_and_forgotten_again(host) -> None:
     host.machines.states["worker2"] = NodeState.EXITED
     restore_image(host.machines, "worker2", IMAGE)
 
-    assert [what[0] for what in host.machines.done] == ["start", "exec", "kill"]
+    assert [what[0] for what in host.machines.done] == ["start", "exec", "kill", "forget"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Nodes of pools are hurt and mended; the control plane's never."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,57 @@ def test_mending_that_failed_says_why(host) -> None:
 
     with pytest.raises(LookupError, match="`docker repair` ended with 1"):
         host.are_whole(["worker2"])
+
+
+def test_two_do_not_mend_at_the_same_time(host) -> None:
+    """The end of a run comes while a heal goes on."""
+    begun, let_go = threading.Event(), threading.Event()
+    repair, at_once = host.machines.repair, []
+
+    def wait(names, *, deadline_s) -> None:
+        begun.set()
+        assert let_go.wait(10.0)
+        repair(names)
+
+    host.machines.repair = wait
+    host.mend_nodes(["worker2"])
+    assert begun.wait(10.0)
+    host.machines.repair = lambda names, *, deadline_s: at_once.append(let_go.is_set())
+    second = threading.Thread(target=mend, args=(host.api, host.machines, ["worker2"]))
+    second.start()
+    second.join(0.2)
+    assert at_once == []
+    let_go.set()
+    second.join(10.0)
+    host.end_mending()
+
+    assert at_once == [True]
+
+
+def test_a_node_that_somebody_else_writes_is_marked_and_unmarked_all_the_same(host) -> None:
+    patch, refused = host.api.patch, []
+
+    def refuse_once(resource, name, body, namespace="", subresource=""):
+        if len(refused) % 2 == 0:
+            refused.append(name)
+            raise ApiError(attempted="patch", what="nodes/worker2", status=409, reason="Conflict")
+        refused.append("")
+        return patch(resource, name, body, namespace, subresource)
+
+    host.api.patch = refuse_once
+    host.announce_termination("worker2")
+    assert len(host.get(NODES, "worker2")["spec"]["taints"]) == 2
+    mended(host, "worker2")
+
+    assert host.get(NODES, "worker2")["spec"]["taints"] == [CHIPS]
+    assert refused == ["worker2", ""] * 2
+
+
+def test_a_node_that_is_always_written_is_told(host) -> None:
+    host.api.failures["patch", "nodes"] = ApiError(attempted="patch", what="nodes/worker2", status=409, reason="Conflict")
+
+    with pytest.raises(LookupError, match="409 Conflict"):
+        host.announce_termination("worker2")
 
 
 def test_a_node_is_cut_from_the_control_plane_alone() -> None:
