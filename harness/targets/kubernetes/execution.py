@@ -214,8 +214,10 @@ class ClusterExecution:
         """Tell a cluster that is gone from one that restarts.
 
         Raises:
-            BrokenHarnessError: When nothing has answered for long.
+            BrokenHarnessError: When nothing has answered for long, or a watch has ended by a fault of its own.
         """
+        if self._watches is not None and self._watches.broken:
+            raise BrokenHarnessError(f"what happens on the cluster is not seen any more: {self._watches.broken}")
         if self._watches is None or not self._watches.is_failing:
             self._failing_since_s = None
             return
@@ -238,7 +240,7 @@ class ClusterExecution:
     def _told_gaps(self, watches: Watches) -> list[Event]:
         if not watches.gaps:
             return []
-        detail = "times a watch fell behind what the API server keeps: what objects went through meanwhile was not seen"
+        detail = "objects went through something while a watch was broken, and were seen again only after it"
         return [ObservationLost(t_s=self.grounds.t_s(), what="cluster", count=watches.gaps, detail=detail)]
 
 

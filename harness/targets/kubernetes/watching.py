@@ -12,6 +12,7 @@ from typing import Literal
 import urllib3
 
 from harness.targets.kubernetes.api import GONE, Api, ApiError, Object, Resource, lines_of, uid_of
+from harness.targets.kubernetes.gaps import is_lost
 
 RETRY_S = 0.25
 """A restarting API server refuses connections for some seconds; four questions a second find it soon and cost nothing."""
@@ -68,8 +69,14 @@ class Watches:
 
     @property
     def gaps(self) -> int:
-        """How often a watch was so late that changes were lost to it, not only delayed."""
+        """Of how many objects a watch that had to list again has lost something that they went through."""
         return sum(thread.gaps for thread in self._threads)
+
+    @property
+    def broken(self) -> str:
+        """Which watch has ended by a fault of its own, and why; empty while all go on."""
+        ended = [thread for thread in self._threads if thread.failure or not thread.is_alive()]
+        return "; ".join(f"{thread.name}: {thread.failure or 'ended'}" for thread in ended)
 
     def drain(self) -> list[Change]:
         """What has changed since, each kind of object in its own order."""
@@ -104,6 +111,7 @@ class _Watch(threading.Thread):
         self.is_synced = False
         self.is_failing = False
         self.gaps = 0
+        self.failure = ""
         self._api = api
         self._watched = watched
         self._put = put
@@ -113,7 +121,13 @@ class _Watch(threading.Thread):
         self._response: urllib3.BaseHTTPResponse | None = None
 
     def run(self) -> None:
-        """Watch until stopped."""
+        """Watch until stopped; an object that is not what the API says it is ends it, and is noted."""
+        try:
+            self._watch()
+        except (LookupError, TypeError, AttributeError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+
+    def _watch(self) -> None:
         while not self._is_stopping.is_set():
             try:
                 if not self._version:
@@ -122,7 +136,6 @@ class _Watch(threading.Thread):
             except (ApiError, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 if isinstance(error, ApiError) and error.status == GONE:
                     self._version = ""
-                    self.gaps += 1
                 self.is_failing = True
                 self._is_stopping.wait(RETRY_S)
 
@@ -138,6 +151,7 @@ class _Watch(threading.Thread):
         """Take all objects as they are, and tell those that went unseen."""
         listing = self._api.listing(self._watched.resource, self._watched.namespace, self._watched.selector)
         there = {uid_of(item): item for item in listing.items}
+        self.gaps += sum(is_lost(self._watched.resource, known, there.get(uid)) for uid, known in self._known.items())
         for uid in [uid for uid in self._known if uid not in there]:
             self._tell("deleted", self._known[uid])
         for item in listing.items:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.targets.kubernetes.api import PODS, Api, ApiError
+from harness.targets.kubernetes.api import EVENTS, NODES, PODS, RAY_JOBS, WORKLOADS, Api, ApiError
+from harness.targets.kubernetes.gaps import is_lost
 from harness.targets.kubernetes.watching import Change, Watched, Watches
 
 
@@ -142,7 +143,61 @@ def test_a_version_that_is_too_old_lets_it_list_again_and_tell_what_went_meanwhi
     watches.close()
 
     assert told(changes)[3:] == [("deleted", "a"), ("modified", "c"), ("added", "d")]
-    assert watches.gaps == 1
+    assert watches.gaps == 1  # the end of a
+
+
+@pytest.mark.parametrize(
+    ("resource", "after", "is_one"),
+    [
+        (PODS, {"version": 1}, False),
+        (PODS, {"version": 2}, False),
+        (PODS, {"version": 2, "status": "False", "since": "10:00:05"}, False),
+        (PODS, {"version": 2, "since": "10:00:05"}, True),
+        (WORKLOADS, {"version": 2, "since": "10:00:05"}, True),
+        (RAY_JOBS, {"version": 2}, True),
+        (RAY_JOBS, {"version": 1}, False),
+        (PODS, None, True),
+        (NODES, None, False),
+        (EVENTS, None, False),
+    ],
+)
+def test_something_is_lost_only_of_an_object_that_cannot_tell_it_itself(resource, after, is_one):
+    def look(version: int, status: str = "True", since: str = "10:00:00") -> dict:
+        conditions = [{"type": "Ready", "status": status, "lastTransitionTime": since, "lastHeartbeatTime": str(version)}]
+        return {"metadata": {"name": "a", "resourceVersion": str(version)}, "status": {"phase": "Running", "conditions": conditions}}
+
+    assert is_lost(resource, look(1), None if after is None else look(**after)) is is_one
+
+
+@pytest.mark.parametrize("status", [{"phase": "Failed"}, {"conditions": [{"type": "Finished", "status": "True"}]}])
+def test_nothing_is_lost_of_what_had_ended_before_it_went(status):
+    assert not is_lost(PODS, {"metadata": {"resourceVersion": "1"}, "status": status}, None)
+
+
+def test_a_restarted_server_loses_nothing_of_what_did_not_change(server, tmp_path):
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
+    server.lists = [[pod("a", 1)], [pod("a", 1), pod("b", 2)]]
+    server.watches = [[gone]]
+
+    watches = Watches(server.api(tmp_path), [Watched(PODS)])
+    changes = seen(watches, 2)
+    watches.close()
+
+    assert told(changes) == [("added", "a"), ("added", "b")]
+    assert watches.gaps == 0
+
+
+def test_a_watch_that_an_object_breaks_is_told(server, tmp_path):
+    server.lists = [[pod("a", 1)]]
+    server.watches = [[{"type": "ADDED", "object": {"metadata": {}}}]]
+
+    watches = Watches(server.api(tmp_path), [Watched(PODS)])
+    seen(watches, 1)
+    while not watches.broken:
+        select.select([], [], [], 0.01)
+
+    assert watches.broken == "watch pods: KeyError: 'resourceVersion'"
+    watches.close()
 
 
 def test_a_server_that_answers_with_errors_is_asked_again(server, tmp_path):
