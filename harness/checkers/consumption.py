@@ -16,15 +16,17 @@ QUEUED_TAINT = "cloud.google.com/gke-queued:"
 REQUEST_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
 CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
 
+QUEUED_CLASS = "queued-provisioning.gke.io"
+"""Requests of other classes book nothing: GKE takes their pods for strangers. Source: GKE's autoscaler, package queuedwrapper."""
+
 
 def check(_expectation: ConsumesProvisioning, evidence: Evidence) -> Finding:
     """Judge every host that was bound to a node of a queued pool, or that belongs to an admission whose capacity was provisioned."""
     ruling = Ruling()
     ruling.doubt_lost(evidence.lost("cluster"))
-    requests = {event.name for event in evidence.of_type(ProvisioningSeen)}
     pods = _provisioned(evidence)
     for pod in pods:
-        _judge(pod, requests, ruling)
+        _judge(pod, {event.name for event in evidence.of_type(ProvisioningSeen) if event.task == pod.task}, ruling)
     ruling.measures = {"hosts_judged": float(len(pods))}
     nothing = ""
     if not pods:
@@ -54,7 +56,11 @@ def _judge(pod: PodSeen, requests: set[str], ruling: Ruling) -> None:
     missing = [name for name, value in carried.items() if not value]
     if missing:
         ruling.broken.append(f"{who} ran on provisioned capacity without {' and '.join(missing)}")
-    elif requests and pod.provisioning_request not in requests:
+    elif pod.provisioning_class != QUEUED_CLASS:
+        ruling.broken.append(f"{who} names class {pod.provisioning_class}, and {QUEUED_CLASS} is the one that keeps its node")
+    elif not requests:
+        ruling.doubts.append(f"{who} names {pod.provisioning_request}, and no request of task {pod.task} was seen at all")
+    elif pod.provisioning_request not in requests:
         ruling.broken.append(f"{who} names {pod.provisioning_request}, and no such request was seen: {', '.join(sorted(requests))}")
     else:
         ruling.facts.append(f"{who} consumes {pod.provisioning_request} of class {pod.provisioning_class}")

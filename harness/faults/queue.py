@@ -146,6 +146,8 @@ class ActiveRevocation(OneWay):
         self._injected_s = self._scene.now_s()
         with self._scene.injecting():
             nodes = self._target.revoke_capacity(self._scene.victim)
+            if not nodes:  # the job would not feel it, and nothing could show that it was done
+                raise self._scene.failed(f"the request of task {self._scene.victim.task} has no node left to revoke")
         self._nodes = frozenset(nodes)
         return f"revoked the capacity of task {self._scene.victim.task}: {', '.join(nodes)}"
 
@@ -186,9 +188,12 @@ class ActiveRevocation(OneWay):
 
 
 def eviction_words(event: WorkloadSeen, reason: str) -> str:
-    """That Kueue has evicted a workload for a reason, when the event says so; else ""."""
+    """That Kueue has evicted a workload for a reason, when the event says so; else "".
+
+    The reason as a whole: ``DeactivatedDueToAdmissionCheck`` is Kueue's own doing, and no deactivation of ours.
+    """
     condition = event.condition("Evicted")
-    if condition is None or condition.status != "True" or not condition.reason.startswith(reason):
+    if condition is None or condition.status != "True" or condition.reason != reason:
         return ""
     return f"workload {event.name} was evicted: {condition.reason}, {condition.message!r}"
 

@@ -45,6 +45,27 @@ def test_a_request_that_nobody_has_made_is_none():
     assert "names another, and no such request was seen" in finding.reason
 
 
+def test_another_class_keeps_no_node():
+    finding = judge(provisioned().pod(pool="dws-pool", **{**TIED, "provisioning_class": "check-capacity.autoscaling.x-k8s.io"}))
+    assert finding.outcome is Outcome.INVALID
+    assert "names class check-capacity.autoscaling.x-k8s.io" in finding.reason
+
+
+def test_the_request_of_another_task_is_not_its_own():
+    run = provisioned().pod(pool="dws-pool", **TIED)
+    run.submit(task=1).queued().reserve().provisioning(condition("Accepted"), condition("Provisioned")).admit("dws").attempt(0, task=1)
+    finding = judge(run.pod("pod-1", pool="dws-pool", **TIED))
+    assert finding.outcome is Outcome.INVALID
+    assert f"names {REQUEST}, and no such request was seen: job-1-dws-prov-1" in finding.reason
+
+
+def test_where_no_request_was_seen_nobody_knows_whether_there_was_one():
+    run = ClusterRun().node("node-2", pool="dws-pool").attempt(0).pod(node="node-2", pool="dws-pool", **TIED)
+    finding = judge(run)
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "no request of task 0 was seen at all" in finding.reason
+
+
 def test_on_demand_hosts_heads_and_pods_without_a_node_owe_nothing():
     run = ClusterRun().submit().admit("on-demand").node().attempt(0).pod()
     assert judge(run).outcome is Outcome.UNKNOWN

@@ -92,6 +92,13 @@ def test_an_eviction_is_seen_by_its_reason_and_healed_by_activation(make, target
     assert target.done == [("set_active", 1, False), ("set_active", 1, True)]
 
 
+def test_an_eviction_for_another_reason_is_not_ours(make) -> None:
+    fault = make(EvictWorkload())
+    begin(fault)
+
+    assert act(fault, [workload(reason="DeactivatedDueToAdmissionCheck", is_active=False)]) == ""
+
+
 def test_a_workload_that_is_gone_needs_no_activation(make, target) -> None:
     fault = make(EvictWorkload())
     begin(fault)
@@ -221,6 +228,13 @@ def test_revoked_capacity_is_seen_when_the_request_says_so_and_the_nodes_are_gon
     assert fault.inject() == "revoked the capacity of task 1: node-3, node-4"
     assert act(fault, [request("Provisioned"), request("CapacityRevoked", task=0), gone("node-3"), gone("node-4")]) == ""
     assert act(fault, [request("CapacityRevoked")]) == "request-1 says CapacityRevoked; gone: node-3, node-4"
+
+
+def test_capacity_without_a_node_cannot_be_revoked(make, target, monkeypatch) -> None:
+    monkeypatch.setattr(target, "revoke_capacity", lambda _victim: ())
+
+    with pytest.raises(InjectionError, match="no node left"):
+        begin(make(RevokeCapacity()))
 
 
 def test_revoked_capacity_without_gone_nodes_proves_nothing(make) -> None:
