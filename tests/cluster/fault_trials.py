@@ -29,7 +29,13 @@ class Trial:
     """One run with its injections."""
 
     def __init__(
-        self, directory: Path, *injections: Injection, ranks: int = 1, cluster: Cluster | None = None, command: str = SLEEP
+        self,
+        directory: Path,
+        *injections: Injection,
+        ranks: int = 1,
+        cluster: Cluster | None = None,
+        command: str = SLEEP,
+        grace_s: float = 5.0,
     ) -> None:
         self.clock = SystemClock()
         self.target = KubernetesTarget(self.clock)
@@ -39,7 +45,7 @@ class Trial:
             name="a-sleeping-job-is-hit",
             why="a test",
             workload=Workload(name="sleeper", command=("sh", "-c", command), steps=1, ranks=ranks),
-            platform=Platform(tasks=1, max_retries=6, grace_s=5.0),
+            platform=Platform(tasks=1, max_retries=6, grace_s=grace_s),
             cluster=cluster or Cluster(),
             injections=injections,
             expects=(Completes(),),

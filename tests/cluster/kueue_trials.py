@@ -6,6 +6,7 @@ take their steps together: after each step the cluster is watched until it has b
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -14,6 +15,7 @@ import msgspec
 
 from harness.clock import SystemClock
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL, KindCluster
+from harness.kind.lock import Turn
 from harness.kind.topology import POOL_LABEL, QUEUED_TAINT, TPU_RESOURCE, TPU_TAINT
 from harness.scenario import Cluster, ProvisioningScript
 from harness.targets.kubernetes.api import (
@@ -172,7 +174,7 @@ def step_to(state: State, before: State) -> Step:
 
 
 class KueueTrials:
-    """Namespaces and queues for trials on one cluster; a context manager that leaves nothing behind."""
+    """Namespaces and queues for trials on one cluster, which they have to themselves; a context manager that leaves nothing behind."""
 
     def __init__(self, cluster: KindCluster, contexts: Mapping[str, Context]) -> None:
         self.api = Api(cluster.kubeconfig, cluster.context)
@@ -183,17 +185,30 @@ class KueueTrials:
         self._clock = SystemClock()
         self._made: list[tuple[Resource, str]] = []
         self._watches: Watches | None = None
+        self._alone = ExitStack()
+        self._turn = Turn(cluster.name)
 
     def __enter__(self) -> Self:
+        self._alone.enter_context(self._turn.held(self._clock))
+        with ExitStack() as otherwise:
+            otherwise.push(self)
+            self._make_place()
+            otherwise.pop_all()
+        return self
+
+    def _make_place(self) -> None:
         labels = {ALLOW_LABEL: "true", RUN_ID_LABEL: NAME}
         self._make(NAMESPACES, {"kind": "Namespace", "metadata": {"name": NAME, "labels": labels}})
         for name, context in self._contexts.items():
             self._make_queue(f"{NAME}-{name}", name, context)
         self.wait(self._are_active, READY_S, "the queues of the trials are not active")
         self._watches = Watches(self.api, [Watched(WORKLOADS, NAME), Watched(PROVISIONING_REQUESTS, NAME)])
-        return self
 
     def __exit__(self, *_: object) -> None:
+        with self._alone:
+            self._clear_away()
+
+    def _clear_away(self) -> None:
         if self._watches is not None:
             self._watches.close()
         for job in self.api.list(JOBS, NAME):
