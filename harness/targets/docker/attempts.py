@@ -116,10 +116,7 @@ class DockerAttempts:
             user=_user(),
             memory_mib=launch.memory_mib,
         )
-        try:
-            return self._engine.create(launch.run_id, f"chaos-harness-{launch.run_id}-{key.task}-{key.attempt}", spec)
-        except NotStartableError as error:
-            raise BrokenHarnessError(f"the Docker engine refuses to make a container of {self._image}: {error}") from error
+        return self._engine.create(launch.run_id, f"chaos-harness-{launch.run_id}-{key.task}-{key.attempt}", spec)
 
     def _run(self, container: str, namespace: ProcessNamespace, output: AttachedOutput) -> None:
         """Start a container and learn its first process, which may have ended by then."""
@@ -127,9 +124,9 @@ class DockerAttempts:
         try:
             self._engine.start(container)
         except NotStartableError as error:
-            if not self._has_started and any(words in str(error) for words in PROGRAM_WORDS):
+            if not self._has_started and any(words in error.reason for words in PROGRAM_WORDS):
                 raise WorkloadMissingError(workload=launch.job, program=launch.command[0], directory=launch.directory) from error
-            raise BrokenHarnessError(f"an attempt could not be started: {error}") from error
+            raise
         namespace.begin(self._first_process(container, output))
 
     def _first_process(self, container: str, output: AttachedOutput) -> int:

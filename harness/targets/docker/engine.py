@@ -75,8 +75,12 @@ class ContainerState:
     is_removed: bool = False
 
 
-class NotStartableError(Exception):
-    """The engine has refused to start a container's program; the text is the engine's."""
+class NotStartableError(BrokenHarnessError):
+    """The engine has refused what a container is made of, or to start its program; the reason is in its own words."""
+
+    def __init__(self, *, attempted: str, reason: str) -> None:
+        self.attempted, self.reason = attempted, reason
+        super().__init__(f"the Docker engine refused to {attempted}: {reason}; see its log, and `docker ps --all`")
 
 
 class Engine:
@@ -146,7 +150,7 @@ class Engine:
                 )
             except docker.errors.APIError as error:
                 if error.is_client_error():
-                    raise NotStartableError(error.explanation or str(error)) from error
+                    raise NotStartableError(attempted=f"make a container of {spec.image}", reason=error.explanation or str(error)) from error
                 raise
         return str(container.id)
 
@@ -171,7 +175,7 @@ class Engine:
                 self._api.start(container)
             except docker.errors.APIError as error:
                 if error.status_code in (400, 404):
-                    raise NotStartableError(error.explanation or str(error)) from error
+                    raise NotStartableError(attempted="start a container", reason=error.explanation or str(error)) from error
                 raise
 
     def state(self, container: str) -> ContainerState | None:
