@@ -112,10 +112,17 @@ ClusterAction = Uncordon | MendNode | RestoreQuota | DeleteObject | Reactivate |
 
 
 class RestoreCluster(msgspec.Struct, frozen=True, kw_only=True, tag="restore-cluster", tag_field="type"):
-    """Undo of a fault in a cluster, done by the target (``harness.targets.perform``): all of ``actions``, each harmless twice."""
+    """Undo of a fault in a cluster, done by the target (``harness.targets.perform``): all of ``actions``, each harmless twice.
+
+    Attributes:
+        cluster: Its name.
+        actions: What is to be done.
+        uid: Tells it from a later cluster of the same name, to which nothing was done; empty in journals of a version that did not say.
+    """
 
     cluster: str
     actions: tuple[ClusterAction, ...]
+    uid: str = ""
 
 
 LocalUndo = ContinueProcesses | KillProcesses | NothingToUndo | KeptOriginal

@@ -78,6 +78,17 @@ def find_cluster() -> KindCluster | None:
         return None
 
 
+def is_unreadable() -> bool:
+    """Whether a state file is there that cannot be read, or is none that we know: the cluster is then not known to be gone."""
+    try:
+        msgspec.json.decode(state_path().read_bytes(), type=KindCluster, dec_hook=_path_from_text)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, msgspec.MsgspecError):
+        return True
+    return False
+
+
 def _path_from_text(wanted: type, value: object) -> object:
     """Paths are the one type here that JSON does not know."""
     return wanted(value)

@@ -6,6 +6,7 @@ from harness.targets.kubernetes.api import NAMESPACES, labels_of, resource_of
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.manifest_files import guide_queues, read_manifest
 from harness.targets.kubernetes.pools import NodePools, first_sizes
+from harness.targets.kubernetes.predecessors import take_away_predecessors
 from harness.targets.kubernetes.queue_objects import QueueObjects
 from harness.targets.kubernetes.run_record import RunRecord, write_record
 from harness.targets.kubernetes.run_storage import RunStorage
@@ -18,6 +19,9 @@ READY_S = 150.0
 class Arrangement:
     """The place where a run plays; ``harness.targets.kubernetes.ending`` takes it away again.
 
+    Attributes:
+        record: What is made, once it is written down.
+
     Raises:
         InvalidDocumentError: When the queues of the scenario cannot be read.
     """
@@ -27,6 +31,7 @@ class Arrangement:
         queues = read_manifest(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
         self._grounds, self._storage, self._pools = grounds, storage, pools
         self._queues = QueueObjects(grounds.api, grounds.clock, queues, grounds.namespace)
+        self.record: RunRecord | None = None
         self._ready_by_s = float("inf")
         self._is_ready = False
 
@@ -37,6 +42,7 @@ class Arrangement:
             HarnessError: When something cannot be made; the caller takes away what was.
         """
         grounds = self._grounds
+        take_away_predecessors(grounds)
         self._refuse_foreign_namespace()
         record = RunRecord(
             run_id=grounds.launch.run_id,
@@ -44,8 +50,10 @@ class Arrangement:
             directory=str(self._storage.directory),
             checkpoint_dir=self._storage.moved_from,
             replaced=self._queues.replaced(),
+            cluster_uid=grounds.cluster.uid,
         )
         write_record(grounds.cluster.name, record)
+        self.record = record
         self._storage.prepare()
         self._make_namespace()
         self._queues.apply()

@@ -31,6 +31,7 @@ from harness.targets.kubernetes.leaks import LeakLook
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.pools import NodePools
+from harness.targets.kubernetes.run_record import RunRecord
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
 from harness.targets.kubernetes.telling import Teller
@@ -113,6 +114,11 @@ class ClusterExecution:
         self._selector.register(self._watches.descriptor, selectors.EVENT_READ)
 
     @property
+    def record(self) -> RunRecord | None:
+        """What the run has made, as it was written down; None when it has made nothing."""
+        return self._arrangement.record
+
+    @property
     def is_over(self) -> bool:
         """Whether all has ended and was told."""
         return self.attempts.is_finished and self._leaks.is_done and not self.pending
@@ -177,7 +183,7 @@ class ClusterExecution:
             is_watching = self._watches is not None and self._watches.is_synced
             self._is_announced = is_watching and self._arrangement.is_ready(now_s)
             return [self._started()] if self._is_announced else []
-        if self._submitted < launch.tasks and now_s >= self._next_due_s:
+        if self._submitted < launch.tasks and now_s >= self._next_due_s and not self.grounds.ahead:
             is_done = self._submit(self._submitted)
             self._submitted += is_done
             self._next_due_s = now_s + (launch.cluster.apart_s if is_done else SUBMIT_AGAIN_S)

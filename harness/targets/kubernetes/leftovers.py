@@ -4,8 +4,8 @@ from pathlib import Path
 
 from harness.clock import Clock
 from harness.errors import StoreError
-from harness.kind import find_cluster
-from harness.kind.cluster import CLUSTER_NAME
+from harness.kind import KindCluster, find_cluster
+from harness.kind.cluster import CLUSTER_NAME, is_unreadable, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.run_record import RunRecord, read_record, remove_record
 from harness.targets.kubernetes.run_storage import give_back
@@ -13,11 +13,14 @@ from harness.targets.kubernetes.run_storage import give_back
 
 def left_behind(run_id: str) -> list[str]:
     """The run's namespace, queue objects, node pools and storage, one line each. Its own record says it: the cluster is not asked."""
-    record = read_record(CLUSTER_NAME, run_id)
+    try:
+        record = read_record(CLUSTER_NAME, run_id)
+    except StoreError as error:
+        return [f"what it wrote down of the cluster: {error}"]
     if record is None:
         return []
     storage = [f"directory {record.directory}", *([f"checkpoints of {record.checkpoint_dir}"] if record.checkpoint_dir else [])]
-    cluster = find_cluster()
+    cluster = cluster_of(record)
     if cluster is None:
         return storage  # the rest is gone with the cluster
     lines = [f"namespace {record.namespace} of cluster {cluster.name}", *storage]
@@ -28,12 +31,12 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
     """Take it all away, and let nodes and queues be as they were; one line for each thing done. Doing it twice is harmless.
 
     Raises:
-        BrokenHarnessError: When something could not be done; what was left is then left still.
+        BrokenHarnessError: When something could not be done, or not be read; what was left is then left still.
     """
     record = read_record(CLUSTER_NAME, run_id)
     if record is None:
         return []
-    cluster = find_cluster()
+    cluster = cluster_of(record, must_be_known=True)
     if cluster is None:
         return _remove_storage(record)
     from harness.targets.kubernetes.api import Api
@@ -44,6 +47,18 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
         ending.end_pods()
         ending.remove_all()
     return [*ending.done, f"put back the queues and node pools of cluster {cluster.name}"]
+
+
+def cluster_of(record: RunRecord, *, must_be_known: bool = False) -> KindCluster | None:
+    """The cluster that a run was on; None when it is gone, even if another has its name.
+
+    Raises:
+        StoreError: When its state is there and cannot be read, and it must be known.
+    """
+    cluster = find_cluster()
+    if cluster is None and must_be_known and is_unreadable():
+        raise StoreError(path=state_path(), attempted="read", reason="the state of the cluster is there, and no state that we know")
+    return cluster if cluster is not None and record.is_of(cluster.uid) else None
 
 
 def _remove_storage(record: RunRecord) -> list[str]:

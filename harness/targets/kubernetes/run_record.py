@@ -27,6 +27,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         directory: Its part of the storage that outlives nodes.
         checkpoint_dir: Where its checkpoints belong when it is over; a link to ``directory`` while it lasts. Empty: they lie there already.
         replaced: Cluster-scoped objects.
+        cluster_uid: Which cluster it is; empty in records of a version that did not say.
     """
 
     run_id: str
@@ -34,6 +35,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     checkpoint_dir: str = ""
     replaced: tuple[Replaced, ...] = ()
+    cluster_uid: str = ""
+
+    def is_of(self, cluster_uid: str) -> bool:
+        """Whether it is of this cluster, and not of one of the same name that is gone."""
+        return self.cluster_uid in ("", cluster_uid)
 
 
 def record_path(cluster_name: str, run_id: str) -> Path:
@@ -61,11 +67,25 @@ def write_record(cluster_name: str, record: RunRecord) -> None:
 
 
 def read_record(cluster_name: str, run_id: str) -> RunRecord | None:
-    """The record of a run; None when it has left nothing, or what lies there is none."""
+    """The record of a run; None when it has left nothing.
+
+    Raises:
+        StoreError: When what lies there cannot be read, or is no record: what the run has left is then not known.
+    """
+    path = record_path(cluster_name, run_id)
     try:
-        return msgspec.json.decode(record_path(cluster_name, run_id).read_bytes(), type=RunRecord)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(path.read_bytes(), type=RunRecord)
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise StoreError(path=path, attempted="read", reason=error.strerror or str(error)) from error
+    except msgspec.MsgspecError as error:
+        raise StoreError(path=path, attempted="read", reason=f"not the record of a run: {error}") from error
+
+
+def recorded_runs(cluster_name: str) -> list[str]:
+    """The runs that have left a record, readable or not."""
+    return sorted(path.stem for path in run_records_dir(cluster_name).glob("*.json"))
 
 
 def remove_record(cluster_name: str, run_id: str) -> None:

@@ -22,7 +22,6 @@ from harness.targets.kubernetes.nodes import NodeHosting
 from harness.targets.kubernetes.pods import PodHosting
 from harness.targets.kubernetes.presence import UP_ADVICE
 from harness.targets.kubernetes.queue import QueueHosting
-from harness.targets.kubernetes.run_record import read_record
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.signalling import ProcessHosting
 
@@ -137,14 +136,14 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         if not (execution.is_over and execution.attempts.have_succeeded):
             with contextlib.suppress(OSError):  # a full disk keeps nothing from being ended
                 collect(grounds.api, grounds.namespace, grounds.launch.logs_dir / "cluster")
-        record = read_record(grounds.cluster.name, grounds.launch.run_id)
-        if record is None:
+        if execution.record is None:
             return execution.hush()
-        ending = Ending(grounds.api, grounds.cluster, record, self._clock)
+        ending = Ending(grounds.api, grounds.cluster, execution.record, self._clock)
         ending.end_pods()
         events = execution.hush()
         with contextlib.suppress(OSError):
             keep_events(execution.storage.events, grounds.launch.logs_dir)
+        self.end_mending()  # a machine that is started now would be up in a pool that rests without it
         ending.remove_all(pools=execution.pools)
         return [*events, *(execution.say(line) for line in ending.done if line.startswith("forced"))]
 

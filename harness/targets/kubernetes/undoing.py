@@ -7,7 +7,7 @@ from functools import partial
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, UndoError
 from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
-from harness.kind.cluster import problem_with_record
+from harness.kind.cluster import is_unreadable, problem_with_record, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NODES, Api, Resource
 from harness.targets.kubernetes.control_plane import restore_image
@@ -33,7 +33,10 @@ def restore(undo: RestoreCluster, clock: Clock, *, is_ours: bool) -> str:
         TargetUnavailableError: When another run does not let go of the cluster.
     """
     cluster = find_cluster()
-    if cluster is None or cluster.name != undo.cluster:
+    if cluster is None and is_unreadable():
+        reason = f"its state in {state_path()} is there, and cannot be read"
+        raise UndoError(attempted=f"restore the cluster {undo.cluster}", reason=reason)
+    if cluster is None or cluster.name != undo.cluster or undo.uid not in ("", cluster.uid):
         return f"the cluster {undo.cluster} is gone, and with it what was done to it"
     with nullcontext() if is_ours else Turn(cluster.name).held(clock):
         _await_answer(cluster, clock)

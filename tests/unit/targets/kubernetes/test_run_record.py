@@ -1,19 +1,24 @@
 """What a run has made is written down."""
 
+from pathlib import Path
+
 import pytest
 from msgspec import structs
 
 from harness.clock import ManualClock
 from harness.errors import StoreError
+from harness.kind.cluster import state_path
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
 from harness.targets.kubernetes.run_record import (
     Replaced,
     RunRecord,
     read_record,
     record_path,
+    recorded_runs,
     remove_record,
     write_record,
 )
+from tests.unit.targets.kubernetes.fake_host import cluster_at
 
 RECORD = RunRecord(
     run_id="run-1",
@@ -40,11 +45,53 @@ def test_a_record_is_read_as_it_was_written_until_it_is_removed():
     assert read_record("c", "run-1") is None
 
 
-def test_what_is_no_record_is_none():
-    write_record("c", RECORD)
-    record_path("c", "run-1").write_bytes(b"{}")
+def test_a_record_that_cannot_be_read_is_told_and_stays():
+    write_record("chaos-harness", RECORD)
+    record_path("chaos-harness", "run-1").write_bytes(b"{}")
 
-    assert read_record("c", "run-1") is None
+    with pytest.raises(StoreError, match="not the record of a run"):
+        read_record("chaos-harness", "run-1")
+    assert "not the record of a run" in left_behind("run-1")[0]
+    with pytest.raises(StoreError):
+        remove_left_behind("run-1", ManualClock())
+    record_path("chaos-harness", "run-1").unlink()
+    record_path("chaos-harness", "run-1").mkdir()
+    with pytest.raises(StoreError, match="directory"):
+        read_record("chaos-harness", "run-1")
+    assert recorded_runs("chaos-harness") == ["run-1"]
+
+
+def test_a_cluster_whose_state_cannot_be_read_is_not_gone(tmp_path):
+    write_record("chaos-harness", structs.replace(RECORD, directory=str(tmp_path / "d")))
+    state_path().write_bytes(b"{}")
+
+    with pytest.raises(StoreError, match="no state that we know"):
+        remove_left_behind("run-1", ManualClock())
+    assert recorded_runs("chaos-harness") == ["run-1"]
+
+
+def test_of_a_cluster_that_has_another_in_its_place_the_storage_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.targets.kubernetes.leftovers.find_cluster", lambda: cluster_at(tmp_path))
+    (tmp_path / "d").mkdir()
+    write_record("chaos-harness", structs.replace(RECORD, directory=str(tmp_path / "d"), checkpoint_dir="", cluster_uid="the one before"))
+
+    assert left_behind("run-1") == [f"directory {tmp_path / 'd'}"]
+    assert remove_left_behind("run-1", ManualClock()) == []
+    assert not (tmp_path / "d").exists()
+    assert recorded_runs("chaos-harness") == []
+
+
+def test_what_cannot_be_removed_keeps_its_record(tmp_path, monkeypatch):
+    (tmp_path / "d").mkdir()
+    write_record("chaos-harness", structs.replace(RECORD, directory=str(tmp_path / "d"), checkpoint_dir=""))
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(StoreError, match="Permission denied"):
+        remove_left_behind("run-1", ManualClock())
+    assert recorded_runs("chaos-harness") == ["run-1"]
 
 
 def test_a_record_that_cannot_be_made_durable_stops_the_run(tmp_path):

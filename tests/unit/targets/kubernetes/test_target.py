@@ -42,7 +42,7 @@ from harness.targets.kubernetes import ending, target
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, ApiError, Object
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
-from harness.targets.kubernetes.run_record import read_record
+from harness.targets.kubernetes.run_record import read_record, record_path
 from tests.unit.targets.kubernetes.cluster_objects import condition
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 from tests.unit.targets.kubernetes.fake_host import cluster_at
@@ -410,6 +410,31 @@ def test_what_a_killed_harness_left_is_taken_away(make, api, tmp_path):
     assert remove_left_behind(RUN, SystemClock()) == []
 
 
+def test_what_is_being_mended_has_ended_before_pools_come_to_rest(make, monkeypatch):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    order: list[str] = []
+    restore = ending.NodePools.restore
+    end_mending = target.KubernetesTarget.end_mending
+    monkeypatch.setattr(target.KubernetesTarget, "end_mending", lambda made: (order.append("mended"), end_mending(made))[1])
+    monkeypatch.setattr(ending.NodePools, "restore", lambda pools: (order.append("at rest"), restore(pools))[1])
+
+    run.target.stop()
+
+    assert order.index("mended") < order.index("at rest")
+
+
+def test_a_run_whose_record_is_lost_is_taken_away_all_the_same(make, api):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    record_path("chaos-harness", RUN).write_bytes(b"{")
+
+    run.target.stop()
+
+    assert api.get(NAMESPACES, NAMESPACE) is None
+    assert not run.launch.checkpoint_dir.is_symlink()
+
+
 def test_another_cluster_in_the_place_of_ours_is_not_hurt(make, api):
     run = make()
     run.pod("a", "Running")
@@ -438,6 +463,19 @@ def test_a_pod_is_deleted_by_its_uid_and_its_end_laid_at_our_door(make):
         run.target.evict_pod(pod)
     with pytest.raises(LookupError, match="no pod of hosts"):
         run.target.pods_of(Processes(), "hosts")
+
+
+def test_a_pod_whose_deletion_was_refused_ends_by_itself(make, api):
+    run = make()
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    (pod,) = run.target.pods_of(Processes(), "hosts")
+    api.failures["delete", "pods"] = ApiError(attempted="delete", what=f"pods/{pod.name}", status=403, reason="Forbidden")
+
+    with pytest.raises(LookupError, match="403 Forbidden"):
+        run.target.delete_pod(pod, 0)
+
+    assert run.target.grounds.hurt == set()
 
 
 def test_without_a_run_nobody_can_be_hurt():

@@ -7,6 +7,7 @@ import pytest
 from harness.clock import ManualClock
 from harness.errors import TargetUnavailableError, UndoError
 from harness.kind import NodeState
+from harness.kind.cluster import state_path
 from harness.kind.lock import Turn
 from harness.targets import perform
 from harness.targets.kubernetes import undoing
@@ -117,6 +118,23 @@ def test_a_cluster_that_is_gone_took_with_it_what_was_done_to_it(monkeypatch) ->
     monkeypatch.setattr(undoing, "find_cluster", lambda: None)
 
     assert perform(UNDO, ManualClock()) == "the cluster chaos-harness is gone, and with it what was done to it"
+
+
+def test_a_cluster_that_has_another_in_its_place_is_gone_too(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
+    monkeypatch.setattr(undoing, "problem_with", lambda _cluster: pytest.fail("the other cluster is none of ours"))
+
+    undo = RestoreCluster(cluster="chaos-harness", actions=(QUOTA,), uid="the one before")
+    assert perform(undo, ManualClock(), is_ours=True) == "the cluster chaos-harness is gone, and with it what was done to it"
+
+
+def test_a_cluster_whose_state_cannot_be_read_is_not_gone_and_the_undo_stays_owed(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+    state_path().parent.mkdir(parents=True)
+    state_path().write_bytes(b'{"name": "chaos-harness"}')
+
+    with pytest.raises(UndoError, match=r"its state in .*cluster\.json is there, and cannot be read; it stays owed"):
+        perform(UNDO, ManualClock(), is_ours=True)
 
 
 def test_a_cluster_that_does_not_answer_is_waited_for_and_the_undo_stays_owed(monkeypatch, tmp_path) -> None:

@@ -1,0 +1,96 @@
+"""What dead runs have left is taken away before another begins."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import BrokenHarnessError
+from harness.kind import DEFAULT_TOPOLOGY, NodeContainer, NodeState
+from harness.targets.kubernetes import ending
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES, NODES, ApiError
+from harness.targets.kubernetes.control_plane import restoring_script
+from harness.targets.kubernetes.nodes import joining_script
+from harness.targets.kubernetes.predecessors import take_away_predecessors
+from harness.targets.kubernetes.run_record import Replaced, RunRecord, read_record, record_path, recorded_runs, write_record
+from tests.unit.targets.kubernetes.fake_host import RUN, Host
+from tests.unit.targets.kubernetes.fake_machines import FakeMachines
+
+CLUSTER = "chaos-harness"
+QUEUE = Replaced(api_version=CLUSTER_QUEUES.api_version, plural=CLUSTER_QUEUES.plural, name="cluster-queue")
+IMAGE = "docker.io/library/chaos-harness-job:1"
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    host = Host(tmp_path)
+    pools = FakeMachines(DEFAULT_TOPOLOGY, off=["dws-pool"])
+    monkeypatch.setattr(ending, "NodeContainers", lambda *_: pools)
+    nodes = [("plane", "", NodeState.RUNNING), ("worker2", "on-demand-pool", NodeState.RUNNING), ("worker4", "dws-pool", NodeState.EXITED)]
+    host.machines.states["worker4"] = NodeState.EXITED
+    listed = [NodeContainer(name=name, pool=pool, state=state) for name, pool, state in nodes]
+    monkeypatch.setattr(host.machines, "list", lambda: listed, raising=False)
+    return host
+
+
+def dead(host: Host, tmp_path: Path, run_id: str = "run-0", **fields: str) -> RunRecord:
+    """A run that died: its namespace, its queue, its storage."""
+    record = RunRecord(run_id=run_id, namespace=f"harness-{run_id}", directory=str(tmp_path / run_id), replaced=(QUEUE,), **fields)
+    write_record(CLUSTER, record)
+    (tmp_path / run_id).mkdir()
+    host.api.put(NAMESPACES, {"metadata": {"name": record.namespace, "labels": {"chaos-harness-allow": "true"}}})
+    return record
+
+
+def test_where_no_run_died_nothing_is_touched(host) -> None:
+    write_record(CLUSTER, RunRecord(run_id=RUN, namespace="harness-run-1", directory="/nowhere"))
+    calls = list(host.api.calls)
+
+    assert take_away_predecessors(host.grounds) == []
+    assert host.api.calls == calls
+    assert host.machines.done == []
+    assert recorded_runs(CLUSTER) == [RUN]
+
+
+def test_what_a_dead_run_left_is_gone_and_nodes_that_it_broke_are_whole(host, tmp_path) -> None:
+    record = dead(host, tmp_path, cluster_uid="uid")
+    host.cordon("worker2")
+
+    assert take_away_predecessors(host.grounds) == ["run-0"]
+
+    assert host.get(NAMESPACES, record.namespace) is None
+    assert host.get(CLUSTER_QUEUES, "cluster-queue") is None
+    assert not Path(record.directory).exists()
+    assert read_record(CLUSTER, "run-0") is None
+    assert "unschedulable" not in host.get(NODES, "worker2")["spec"]
+    assert ("exec", "worker2", "sh", "-ec", joining_script()) in host.machines.done
+    known = [what[1] for what in host.machines.done if what[0] == "exec" and what[-1] == restoring_script(IMAGE)]
+    assert known == ["worker2", "worker4"]
+    assert host.machines.state("worker4") is NodeState.EXITED
+    assert "plane" not in {what[1] for what in host.machines.done}
+
+
+def test_a_run_of_a_cluster_that_is_gone_is_left_to_clean(host, tmp_path) -> None:
+    dead(host, tmp_path, cluster_uid="another")
+
+    assert take_away_predecessors(host.grounds) == []
+    assert recorded_runs(CLUSTER) == ["run-0"]
+    assert host.machines.done == []
+
+
+def test_what_cannot_be_taken_away_keeps_the_next_run_from_beginning(host, tmp_path) -> None:
+    dead(host, tmp_path)
+    host.api.failures["delete", "namespaces"] = ApiError(attempted="delete", what="namespaces/n", status=403, reason="Forbidden")
+
+    with pytest.raises(BrokenHarnessError, match=r"runs that died \(run-0\) have left things.*403 Forbidden.*run `harness clean`"):
+        take_away_predecessors(host.grounds)
+    assert recorded_runs(CLUSTER) == ["run-0"]
+
+
+def test_a_record_that_cannot_be_read_keeps_the_next_run_from_beginning(host) -> None:
+    path = record_path(CLUSTER, "run-0")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"{")
+
+    with pytest.raises(BrokenHarnessError, match="not the record of a run"):
+        take_away_predecessors(host.grounds)
