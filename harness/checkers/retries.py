@@ -9,10 +9,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import AttemptExited, FaultRequested, TaskFinished
+from harness.history import AttemptExited, FaultRequested, NodeSeen, PodSeen, TaskFinished
 from harness.lineage import Attempt
 from harness.scenario import Injection, injection_name, kind_of
-from harness.scenario.cluster_faults import CordonNode, ForgetImage, LimitNamespace, LowerQuota, OccupyCapacity, RestartComponent
+from harness.scenario.cluster_faults import (
+    BreakNode,
+    CordonNode,
+    DeletePods,
+    EvictPods,
+    ForgetImage,
+    LimitNamespace,
+    LowerQuota,
+    OccupyCapacity,
+    RestartComponent,
+)
 from harness.scenario.expectations import WithinRetries
 from harness.scenario.faults import DamageFault, FailWrites, Maintenance, Pause, SlowWrites
 from harness.verdict import Finding
@@ -91,7 +101,10 @@ def _explanation(attempt: Attempt, end: AttemptExited, injections: Mapping[str, 
     deadly = [
         fault.injection
         for fault in acted
-        if fault.t_s <= end.t_s and _can_end(injections.get(fault.injection)) and not _has_survived(attempt, fault)
+        if fault.t_s <= end.t_s
+        and _can_end(injections.get(fault.injection))
+        and not _has_survived(attempt, fault)
+        and not _ran_on(injections.get(fault.injection), attempt, (fault.t_s, end.t_s), evidence)
     ]
     if deadly:
         return f"injected: {', '.join(deadly)}"
@@ -102,7 +115,23 @@ def _can_end(injection: Injection | None) -> bool:
     """Whether a fault takes processes away or leaves a job no way to work: standing still, slowness and damage at rest do neither."""
     if injection is None:
         return True
+    if isinstance(injection.fault, DeletePods | EvictPods) and injection.fault.part == "submitter":
+        return False  # whoever waits for the job's end has no part in its work
     return not isinstance(injection.fault, Pause | SlowWrites | DamageFault | RUNS_ON) and injection.fault != CPU_MAINTENANCE
+
+
+def _ran_on(injection: Injection | None, attempt: Attempt, between_s: tuple[float, float], evidence: Evidence) -> bool:
+    """Whether a node that fell silent still had its containers: it takes none away before the control plane holds it for lost.
+
+    That comes after some 50 s of silence, is told by the node's condition ``Ready``, and ends its pods.
+    """
+    if injection is None or not isinstance(injection.fault, BreakNode) or injection.fault.how == "power-off":
+        return False
+    begin_s, end_s = between_s
+    pods = [pod for pod in evidence.of_type(PodSeen) if (pod.task, pod.attempt) == (attempt.task, attempt.number)]
+    nodes = {pod.node for pod in pods if pod.node}
+    silent = [node for node in evidence.of_type(NodeSeen) if node.name in nodes and node.state in ("Unknown", "False")]
+    return not any(begin_s <= node.t_s <= end_s for node in silent)
 
 
 def _has_survived(attempt: Attempt, fault: FaultRequested) -> bool:

@@ -9,6 +9,9 @@ from harness.targets.kubernetes.reading import KILLED, exit_code_of, signal_in
 
 SIGKILL, SIGTERM = 9, 15
 
+OWN_CODE_MAX = 128
+"""Above it a code stands for a signal, or, as 255, for an end that the container runtime has not seen."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
@@ -49,10 +52,16 @@ def end_of(pod: Object, t_s: float, *, is_deleted: bool, signalled_by: Cause | N
 
 
 def _cause(pod: Object, code: int | None, *, is_hurt: bool) -> Cause:
-    """Who took a pod away, if anybody did: a kill at the end of a grace that it had is the grace's."""
+    """Who took a pod away, if anybody did: a kill at the end of a grace that it had is the grace's.
+
+    An exit that nobody had asked for is the job's, whatever was done to its node before.
+    """
     metadata = pod["metadata"]
     is_disrupted = any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in conditions_of(pod))
-    is_taken = is_hurt or bool(metadata.get("deletionTimestamp")) or is_disrupted
+    is_asked = bool(metadata.get("deletionTimestamp")) or is_disrupted
+    if code is not None and 0 < code <= OWN_CODE_MAX and not is_asked:
+        return "job"
+    is_taken = is_hurt or is_asked
     if is_taken and code == KILLED and metadata.get("deletionGracePeriodSeconds"):
         return "grace"
     if is_hurt:

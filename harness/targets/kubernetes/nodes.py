@@ -97,10 +97,12 @@ class NodeHosting(ABC):
 
     def break_nodes(self, nodes: Sequence[str], how: Breakage) -> None:
         """See ``NodeHost``."""
-        self._note_hurt(nodes)
+        pods = self._pods_by_node(nodes)
         with told_as_lookup_errors():
             for node in nodes:
                 break_machine(self.grounds.machines, self.grounds.cluster, node, how)
+                if how == "power-off":  # the others leave containers running: what ends those later says so itself
+                    self.grounds.note_hurt(pods[node])
 
     def breakage_of(self, node: str, how: Breakage) -> str:
         """See ``NodeHost``."""
@@ -111,11 +113,12 @@ class NodeHosting(ABC):
 
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         """See ``NodeHost``."""
-        self._note_hurt(nodes)
+        pods = self._pods_by_node(nodes)
         machines = self.grounds.machines
         with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
-            for killed in [together.submit(machines.kill, node) for node in nodes]:
+            for node, killed in [(node, together.submit(machines.kill, node)) for node in nodes]:
                 killed.result()
+                self.grounds.note_hurt(pods[node])
             for node in nodes:
                 self.grounds.api.delete(NODES, node)
 
@@ -167,10 +170,15 @@ class NodeHosting(ABC):
         found = self.grounds.inventory.node(node)
         return found is not None and POOL_LABEL in labels_of(found)
 
-    def _note_hurt(self, nodes: Sequence[str]) -> None:
+    def _pods_by_node(self, nodes: Sequence[str]) -> dict[str, list[Object]]:
+        """Pods on each of some nodes of pools.
+
+        Raises:
+            LookupError: When one is no such node.
+        """
         for node in nodes:
             self.pool_of(node)
-            self.grounds.note_hurt(on_node(self.grounds.inventory.pods(), node))
+        return {node: list(on_node(self.grounds.inventory.pods(), node)) for node in nodes}
 
 
 def break_machine(machines: NodeContainers, cluster: KindCluster, node: str, how: Breakage) -> None:

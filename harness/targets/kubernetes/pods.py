@@ -43,13 +43,13 @@ class PodHosting(ABC):
     def delete_pod(self, pod: PodName, grace_s: int | None) -> None:
         """See ``PodHost``."""
         grounds = self.grounds
-        grounds.hurt.add(pod.uid)
         try:
             is_there = grounds.api.delete(PODS, pod.name, grounds.namespace, grace_s=grace_s, uid=pod.uid)
         except ApiError as error:
             raise LookupError(str(error)) from error
         if not is_there:
             raise LookupError(f"pod {pod.name} ({pod.uid}) is gone")
+        grounds.hurt.add(pod.uid)
 
     def evict_pod(self, pod: PodName) -> None:
         """See ``PodHost``."""

@@ -12,6 +12,7 @@ from harness.scenario import Injection
 from harness.scenario.cluster_faults import (
     BreakNode,
     CordonNode,
+    DeletePods,
     EvictPods,
     ForgetImage,
     LoseNode,
@@ -27,6 +28,7 @@ from harness.scenario.faults import FailWrites, Fault, FlipByte, Kill, KillRayPr
 from harness.scenario.triggers import AtStep, OnEffect
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
+from tests.unit.checkers.cluster_builders import ClusterRun
 
 
 def judge(run: Run, *injections: Injection, attempts_max: int = 2, own_failures_max: int = 0, **fields: object) -> Finding:
@@ -89,7 +91,12 @@ def test_what_the_platform_ended_is_not_the_job_s_own(cause: str):
         (LoseNode(), "lose-node", True),
         (LosePool(), "lose-pool", True),
         (BreakNode(), "break-node", True),
+        (BreakNode(how="kubelet"), "break-node", False),
+        (BreakNode(how="partition"), "break-node", False),
         (EvictPods(), "evict-pods", True),
+        (DeletePods(part="head"), "delete-pods", True),
+        (DeletePods(part="submitter"), "delete-pods", False),
+        (EvictPods(part="submitter"), "evict-pods", False),
         (PreemptWorkload(), "preempt-workload", True),
         (RevokeCapacity(), "revoke-capacity", True),
         (CordonNode(), "cordon-node", False),
@@ -104,6 +111,16 @@ def test_only_a_fault_that_takes_processes_or_storage_away_explains_a_death(faul
     cause = Injection(fault=Kill(), at=AtStep(step=99), name="0-kill")
     finding = judge(run, *((cause, injection) if isinstance(fault, FlipByte) else (injection,)))
     assert finding.outcome is (Outcome.VALID if explains else Outcome.INVALID)
+
+
+@pytest.mark.parametrize("how", ["kubelet", "partition"])
+def test_a_node_that_falls_silent_explains_a_death_when_it_is_held_for_lost(how):
+    silent = Injection(fault=BreakNode(how=how), at=AtStep(step=7), name="hit")
+    run = ClusterRun().attempt(0).pod().begin().steps(1, 7).request("hit", "break-node").observe("hit")
+    lost, another = run.fork().node(state="Unknown"), run.fork().node("node-9", state="Unknown")
+    assert judge(lost.exit(1).attempt(1).begin(5).steps(6, 20).complete(), silent).outcome is Outcome.VALID
+    assert judge(another.exit(1).attempt(1).begin(5).steps(6, 20).complete(), silent).outcome is Outcome.INVALID
+    assert judge(run.exit(1).node(state="Unknown").attempt(1).begin(5).steps(6, 20).complete(), silent).outcome is Outcome.INVALID
 
 
 def test_a_fault_that_was_not_seen_explains_nothing():

@@ -154,6 +154,16 @@ def test_what_an_injection_took_away_is_its_own_and_its_grace_the_graces():
     assert [(exited.exit_code, exited.signal, exited.cause) for exited in watch.exits()] == [(143, None, "fault"), (None, 9, "grace")]
 
 
+@pytest.mark.parametrize(("code", "cause"), [(1, "job"), (75, "job"), (143, "fault"), (255, "fault")])
+def test_an_exit_that_nobody_had_asked_for_is_the_jobs(code, cause):
+    watch = Watch().see(job(), pod("a"))
+    watch.hurt.add("uid-a")
+
+    watch.see(pod("a", phase="Failed", code=code))
+
+    assert watch.exit() == (code, None, cause, True)
+
+
 def test_a_pod_that_is_gone_without_a_word_was_killed():
     watch = Watch().see(job(), pod("a"))
     watch.hurt.add("uid-a")

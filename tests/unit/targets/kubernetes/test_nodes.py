@@ -88,12 +88,13 @@ def test_what_the_api_server_refuses_is_told_and_what_it_does_not_answer_breaks_
 
 
 @pytest.mark.parametrize(("how", "did"), [("power-off", "kill"), ("kubelet", "exec"), ("partition", "exec")])
-def test_a_broken_node_keeps_its_object_and_its_pods_are_the_faults(host, how, did) -> None:
+def test_a_broken_node_keeps_its_object_and_its_pods_are_the_faults_where_they_end_with_it(host, how, did) -> None:
     host.break_nodes(["worker2"], how)
 
     assert [what[:2] for what in host.machines.done] == [(did, "worker2")]
     assert host.get(NODES, "worker2") is not None
-    assert host.grounds.hurt == {host.get(PODS, "job-0-0", host.grounds.namespace)["metadata"]["uid"]}
+    ended = {host.get(PODS, "job-0-0", host.grounds.namespace)["metadata"]["uid"]}
+    assert host.grounds.hurt == (ended if how == "power-off" else set())
 
 
 LISTING = """Chain chaos-cut (4 references)
@@ -143,6 +144,7 @@ def test_a_machine_that_cannot_be_killed_keeps_its_object(host) -> None:
     with pytest.raises(LookupError, match="ended with 1"):
         host.lose_nodes(["worker2"])
     assert host.get(NODES, "worker2") is not None
+    assert host.grounds.hurt == set()
 
 
 def test_maintenance_is_announced_in_gkes_words_and_other_taints_stay(host) -> None:
