@@ -214,13 +214,21 @@ class QueueHost(Protocol):
         ...
 
     def occupy(self, name: str, *, flavor: str, chips: int) -> str:
-        """Submit another job that holds chips, and wait until Kueue has admitted it, at most 30 s; ``chips`` 0: all that are free.
+        """Submit another job that holds chips; ``chips`` 0: all that are free. It does not wait; no task is submitted before its admission.
 
         Returns:
-            Evidence: the workload that was admitted, and to how many chips of which flavor.
+            Which job, and for how many chips.
 
         Raises:
-            LookupError: When it was not admitted; it is deleted again.
+            LookupError: When it cannot be submitted, or nothing is free.
+        """
+        ...
+
+    def occupied(self, name: str, *, flavor: str) -> str:
+        """Evidence that Kueue has admitted that job: which workload, and to how many chips of which flavor; empty while it has not.
+
+        Raises:
+            LookupError: When it was admitted to another flavor.
         """
         ...
 

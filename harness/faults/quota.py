@@ -8,6 +8,9 @@ from harness.history import Event
 from harness.scenario.cluster_faults import LimitNamespace, LowerQuota, OccupyCapacity
 from harness.undo import ClusterAction
 
+ADMISSION_S = 60.0
+"""Kueue admits in under a second, where a ProvisioningRequest comes first when the nodes are there: 5 to 20 s, on a loaded machine 40."""
+
 
 class ActiveQuota(QueueChange):
     """Seen, as is its end, when Kueue counts with the quota. Workloads that were admitted before keep what they have: so it is in Kueue."""
@@ -83,18 +86,38 @@ class ActiveOccupation(QueueChange):
     def __init__(self, scene: Scene, fault: OccupyCapacity) -> None:
         super().__init__(scene, fault.duration_s)
         self._fault = fault
+        self._injected_s = 0.0
         self._evidence = ""
         self._is_vacated = False
 
     def inject(self) -> str:
         """See ``ActiveFault``."""
+        self._injected_s = self._scene.now_s()
         with self._scene.injecting():
-            self._evidence = self._target.occupy(self._scene.injection, flavor=self._fault.flavor, chips=self._fault.chips)
-        return f"another job was submitted for {self._fault.chips or 'all free'} chips of flavor {self._fault.flavor}"
+            job = self._target.occupy(self._scene.injection, flavor=self._fault.flavor, chips=self._fault.chips)
+        return f"submitted {job}"
+
+    def advance(self, _events: Sequence[Event]) -> None:
+        """See ``StagedFault``."""
+        if self._evidence or self._is_vacated or not self._pace.is_due():
+            return
+        try:
+            self._evidence = self._target.occupied(self._scene.injection, flavor=self._fault.flavor)
+        except LookupError as error:
+            self._give_up(str(error))
+        if not self._evidence and self._scene.now_s() > self._injected_s + ADMISSION_S:
+            self._give_up(f"a job for chips of flavor {self._fault.flavor!r} was not admitted within {ADMISSION_S:g} s")
 
     def observe(self, _events: Sequence[Event]) -> str:
         """See ``ActiveFault``."""
         return self._evidence
+
+    def _give_up(self, why: str) -> None:
+        """What occupies nothing is not left in the queue."""
+        with self._scene.injecting():
+            self._target.vacate(self._scene.injection)
+        self._is_vacated = True
+        raise self._scene.failed(why)
 
     def heal(self) -> str:
         """See ``ActiveFault``."""

@@ -25,6 +25,7 @@ class Grounds:
         directory: The run's part of the storage that outlives nodes, at the same path here, in nodes and in pods.
         inventory: What is known of the run's objects.
         hurt: Uids of pods that an injection has taken away, or is about to: their ends are laid at its door.
+        ahead: Other jobs that were submitted and are not admitted yet: a task that is to find capacity taken is submitted behind them.
     """
 
     launch: Launch
@@ -36,6 +37,7 @@ class Grounds:
     directory: Path
     inventory: Inventory
     hurt: set[str] = field(default_factory=set)
+    ahead: set[str] = field(default_factory=set)
 
     def t_s(self) -> float:
         """Now, as the history counts."""

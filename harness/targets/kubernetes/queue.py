@@ -39,11 +39,6 @@ from harness.targets.kubernetes.quota import LIMIT_NAME, counted_quota, free_chi
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 from harness.undo import ClusterAction, DeleteObject, Reactivate, RestoreQuota
 
-ADMISSION_S = 30.0
-"""Kueue admits in under a second; on two cores that start pods it has taken ten."""
-
-ADMISSION_ASKED_S = 0.2
-
 DEACTIVATED_BY = "DeactivatedDueTo"
 """What the reason of an eviction begins with when Kueue has deactivated the workload for a cause of its own."""
 
@@ -135,11 +130,23 @@ class QueueHosting(ABC):
             if not wanted:
                 raise LookupError(f"no chip of flavor {flavor!r} is free")
             job = submit(self.grounds.api, self.grounds.cluster, self._occupant(name, flavor, wanted))
-            workload = self._await_admission(job)
-            if workload is None or admitted_chips(workload) != {flavor: wanted}:
-                self.vacate(name)
-                why = "not admitted" if workload is None else f"admitted to {admitted_chips(workload)}"
-                raise LookupError(f"a job for {wanted} chips of flavor {flavor!r} was {why} within {ADMISSION_S:g} s")
+        self.grounds.ahead.add(occupant_name(name))
+        return f"job {name_of(job)} for {wanted} chips of flavor {flavor}"
+
+    def occupied(self, name: str, *, flavor: str) -> str:
+        """See ``QueueHost``."""
+        grounds = self.grounds
+        try:
+            job = grounds.api.get(JOBS, occupant_name(name), grounds.namespace)
+            workload = None if job is None else workload_of(grounds.api, job)
+        except ApiError:
+            return ""  # it is asked again
+        if workload is None or not is_admitted(workload):
+            return ""
+        held = admitted_chips(workload)
+        if set(held) != {flavor}:
+            raise LookupError(f"a job for chips of flavor {flavor!r} was admitted to {held}")
+        grounds.ahead.discard(occupant_name(name))
         return told(workload)
 
     def preempt(self, name: str, victim: Processes) -> str:
@@ -169,6 +176,7 @@ class QueueHosting(ABC):
     def vacate(self, name: str) -> None:
         """See ``QueueHost``."""
         grounds = self.grounds
+        grounds.ahead.discard(occupant_name(name))
         with told_as_lookup_errors():
             grounds.api.delete(JOBS, occupant_name(name), grounds.namespace)
             grounds.api.delete(PRIORITY_CLASSES, class_name(grounds.namespace))
@@ -255,17 +263,6 @@ class QueueHosting(ABC):
             run_id=grounds.launch.run_id,
             is_preempting=is_preempting,
         )
-
-    def _await_admission(self, job: Object) -> Object | None:
-        """Its workload once it is admitted; None when that does not come in time."""
-        clock = self.grounds.clock
-        end_s = clock.monotonic_s() + ADMISSION_S
-        while clock.monotonic_s() < end_s:
-            workload = workload_of(self.grounds.api, job)
-            if is_admitted(workload):
-                return workload
-            clock.sleep(ADMISSION_ASKED_S)
-        return None
 
 
 def activate(api: Api, namespace: str, name: str, *, is_active: bool) -> bool:

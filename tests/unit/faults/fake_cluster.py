@@ -124,7 +124,12 @@ class FakeCluster:
 
     def occupy(self, name: str, *, flavor: str, chips: int) -> str:
         self._do("occupy", name, flavor, chips)
-        return f"workload {name} was admitted to {chips or 16} chips of flavor {flavor}"
+        return f"job {name} for {chips or 16} chips of flavor {flavor}"
+
+    def occupied(self, name: str, *, flavor: str) -> str:
+        if "occupied" in self.refuses:
+            raise LookupError(self.refuses["occupied"])
+        return f"workload {name} was admitted to chips of flavor {flavor}" if self.admitted else ""
 
     def preempt(self, name: str, victim: Processes) -> str:
         self._do("preempt", name, victim.task)

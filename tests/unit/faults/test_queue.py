@@ -213,9 +213,24 @@ def test_occupied_capacity_is_seen_in_the_admission_of_the_other_job(make, targe
     fault = make(OccupyCapacity(chips=8))
 
     assert fault.observe(()) == ""
-    begin(fault)
+    assert begin(fault) == "submitted job 1-fault for 8 chips of flavor on-demand"
     assert target.done == [("occupy", "1-fault", "on-demand", 8)]
-    assert fault.observe(()) == "workload 1-fault was admitted to 8 chips of flavor on-demand"
+    assert act(fault) == ""
+    target.admitted, target.now_s = True, 30.0
+    assert act(fault) == "workload 1-fault was admitted to chips of flavor on-demand"
+
+
+@pytest.mark.parametrize(("refusal", "now_s", "why"), [("", 61.0, "was not admitted within 60 s"), ("to another", 1.0, "to another")])
+def test_another_job_that_occupies_nothing_is_deleted_again(make, target, refusal, now_s, why) -> None:
+    fault = make(OccupyCapacity(chips=8))
+    begin(fault)
+    assert act(fault) == ""
+    target.refuses |= {"occupied": refusal} if refusal else {}
+    target.now_s = now_s
+
+    with pytest.raises(InjectionError, match=why):
+        act(fault)
+    assert target.names() == ["occupy", "vacate"]
 
 
 # ---- revoked capacity --------------------------------------------------------------------------------------------------

@@ -111,7 +111,10 @@ def test_a_limit_is_in_force_when_the_controller_says_so(host) -> None:
 def test_another_job_holds_what_is_free_as_a_training_job_would(host) -> None:
     admit(host, "occupant", 8)
 
-    assert "was admitted to 8 chips of flavor on-demand" in host.occupy("quota.1", flavor="on-demand", chips=0)
+    assert host.occupy("quota.1", flavor="on-demand", chips=0) == "job occupant-quota-1 for 8 chips of flavor on-demand"
+    assert host.grounds.ahead == {"occupant-quota-1"}
+    assert "was admitted to 8 chips of flavor on-demand" in host.occupied("quota.1", flavor="on-demand")
+    assert host.grounds.ahead == set()
     job = host.get(JOBS, "occupant-quota-1", NAMESPACE)
     pod = job["spec"]["template"]["spec"]
     assert (job["spec"]["suspend"], job["spec"]["parallelism"], job["spec"]["completions"]) == (True, 2, 2)
@@ -130,19 +133,23 @@ def test_the_chips_are_spread_evenly_over_pods_that_fit_on_a_host(host, chips, p
     assert job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][TPU] == str(each)
 
 
-def test_a_job_that_is_not_admitted_is_deleted_again(host) -> None:
-    with pytest.raises(LookupError, match="a job for 8 chips of flavor 'on-demand' was not admitted within 30 s"):
-        host.occupy("x", flavor="on-demand", chips=8)
+def test_a_job_that_is_not_admitted_yet_is_ahead_of_the_tasks_until_it_is_deleted(host) -> None:
+    host.occupy("x", flavor="on-demand", chips=8)
 
-    assert host.get(JOBS, "occupant-x", NAMESPACE) is None
+    assert host.occupied("x", flavor="on-demand") == ""
+    host.api.failures["get", "jobs"] = ApiError(attempted="get", what="jobs", status=0, reason="refused")
+    assert host.occupied("x", flavor="on-demand") == ""
+    assert host.grounds.ahead == {"occupant-x"}
+    host.vacate("x")
+    assert host.grounds.ahead == set()
 
 
 def test_a_job_that_is_admitted_elsewhere_occupies_nothing(host) -> None:
     admit(host, "occupant", 8, flavor="dws")
+    host.occupy("x", flavor="on-demand", chips=8)
 
     with pytest.raises(LookupError, match=r"was admitted to \{'dws': 8\}"):
-        host.occupy("x", flavor="on-demand", chips=8)
-    assert host.get(JOBS, "occupant-x", NAMESPACE) is None
+        host.occupied("x", flavor="on-demand")
 
 
 def test_where_nothing_is_free_there_is_nothing_to_occupy(host) -> None:

@@ -248,6 +248,18 @@ def test_tasks_are_submitted_apart(make):
     assert sorted(job["metadata"]["name"] for job in run.jobs()) == ["job-0", "job-1"]
 
 
+def test_a_task_is_submitted_behind_another_job_that_is_to_be_there_first(make):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    run.target.grounds.ahead.add("occupant")
+    for _ in range(5):
+        run.target.poll()
+    assert run.jobs() == []
+
+    run.target.grounds.ahead.clear()
+    run.until(run.jobs)
+
+
 def no_answer(status: int = 0) -> ApiError:
     return ApiError(attempted="create", what="jobs", status=status, reason="refused")
 
