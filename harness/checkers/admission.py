@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.checkers.cluster import fault_missed, unseen
+from harness.checkers.cluster import admissions_of, fault_missed, last_stay, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.lineage import Admission
 from harness.scenario.expectations import AdmittedTo
@@ -21,7 +21,7 @@ def check(expectation: AdmittedTo, evidence: Evidence) -> Finding:
         if not evidence.lineage.stays_of(task):
             ruling.doubts.append(f"task {task}: {unseen('no workload')}")
             continue
-        admissions = evidence.lineage.admissions_of(task)
+        admissions = admissions_of(task, evidence)
         admitted += len(admissions)
         waits_s += [admission.waited_s for admission in admissions]
         ruling.facts += [_told(task, admission) for admission in admissions]
@@ -52,11 +52,11 @@ def _judge_flavors(task: int, admissions: Sequence[Admission], flavors: Sequence
             ruling.doubts.append(f"task {task} was admitted to {_named(seen)}, and the run was broken off: another one might have come")
         return
     wrong = f"task {task} was admitted to {_named(seen)}, and {_named(flavors)} is promised"
-    stays = evidence.lineage.stays_of(task)
-    said = stays[-1].notes[-1][1] if stays[-1].notes else ""
+    stay = last_stay(task, evidence)
+    said = stay.notes[-1][1] if stay is not None and stay.notes else ""
     is_short = seen == list(flavors[: len(seen)])
-    if is_short and said and stays[-1].state != "finished":
-        wrong += f"; at the end it was {stays[-1].state}: {said}"
+    if stay is not None and is_short and said and stay.state != "finished":
+        wrong += f"; at the end it was {stay.state}: {said}"
     missed = fault_missed(evidence)
     if missed:
         ruling.doubts.append(f"{wrong}; {missed}")

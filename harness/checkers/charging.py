@@ -6,7 +6,7 @@ jobset#1117: preemptions by Kueue were counted as restarts, until the budget was
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.checkers.cluster import doubt_end, looked_s, tasks_of, unseen
+from harness.checkers.cluster import admissions_of, doubt_end, looked_s, tasks_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, SubmissionSeen
 from harness.scenario.expectations import ChargesRetries
@@ -57,7 +57,7 @@ def _charges(seen: Sequence[SubmissionSeen]) -> Iterator[_Charge]:
 
 def _evicted_s(task: int, evidence: Evidence) -> Sequence[tuple[float, float, str]]:
     """When the task was evicted, when it was admitted again, and by what."""
-    admissions = evidence.lineage.admissions_of(task)
+    admissions = admissions_of(task, evidence)
     evicted = [each for each in admissions if each.ended_s is not None and not each.end.startswith("finished")]
     later = {each.number: each.admitted_s for each in admissions}
     return [(each.ended_s or 0.0, later.get(each.number + 1, float("inf")), each.end) for each in evicted]

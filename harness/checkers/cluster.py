@@ -1,9 +1,12 @@
 """What the promises about a cluster share: which tasks there are to judge, and what to say where nobody saw a cluster."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from harness.checkers import landed
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import ClusterLeft
-from harness.lineage import Stay
+from harness.lineage import Admission, Stay
 from harness.verdict import Outcome
 
 
@@ -31,11 +34,20 @@ def fault_missed(evidence: Evidence) -> str:
 
 
 def looked_s(evidence: Evidence) -> float:
-    """When somebody looked at what was left: what comes later is the harness's own cleaning."""
-    return min((event.t_s for event in evidence.of_type(ClusterLeft)), default=float("inf"))
+    """When somebody looked at what was left, or the run was ended: what comes later is the harness's own healing and cleaning."""
+    closed = evidence.closed
+    ended_s = float("inf") if closed is None or closed.ended_s is None else closed.ended_s
+    return min((event.t_s for event in evidence.of_type(ClusterLeft)), default=ended_s)
 
 
 def last_stay(task: int, evidence: Evidence) -> Stay | None:
     """Where a task stood in the queue before anything was cleaned."""
     end_s = looked_s(evidence)
     return next((stay for stay in reversed(evidence.lineage.stays_of(task)) if stay.begin_s <= end_s), None)
+
+
+def admissions_of(task: int, evidence: Evidence) -> Sequence[Admission]:
+    """The admissions of a task before anything was healed or cleaned; what ended later had not ended then."""
+    end_s = looked_s(evidence)
+    admitted = [each for each in evidence.lineage.admissions_of(task) if each.admitted_s <= end_s]
+    return [replace(each, ended_s=None, end="") if (each.ended_s or 0.0) > end_s else each for each in admitted]

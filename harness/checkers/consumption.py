@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.checkers.cluster import unseen
+from harness.checkers.cluster import admissions_of, looked_s, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import NodeSeen, PodSeen, ProvisioningSeen
 from harness.scenario.expectations import ConsumesProvisioning
@@ -37,7 +37,8 @@ def check(_expectation: ConsumesProvisioning, evidence: Evidence) -> Finding:
 def _provisioned(evidence: Evidence) -> Sequence[PodSeen]:
     """Each host as it was last seen bound, once."""
     queued = {node.name for node in evidence.of_type(NodeSeen) if any(taint.startswith(QUEUED_TAINT) for taint in node.taints)}
-    bound = {pod.uid: pod for pod in evidence.of_type(PodSeen) if pod.role == "host" and pod.node}
+    end_s = looked_s(evidence)
+    bound = {pod.uid: pod for pod in evidence.of_type(PodSeen) if pod.role == "host" and pod.node and pod.t_s <= end_s}
     return [pod for pod in bound.values() if pod.node in queued or _is_of_provisioned_admission(pod, evidence)]
 
 
@@ -46,7 +47,7 @@ def _is_of_provisioned_admission(pod: PodSeen, evidence: Evidence) -> bool:
     ended_s = float("inf")
     return any(
         admission.is_provisioned and admission.admitted_s <= first_s <= (admission.ended_s or ended_s)
-        for admission in evidence.lineage.admissions_of(pod.task)
+        for admission in admissions_of(pod.task, evidence)
     )
 
 

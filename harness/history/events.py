@@ -48,10 +48,15 @@ class RunOpened(Event, frozen=True, kw_only=True, tag="run.opened"):
 
 
 class RunClosed(Event, frozen=True, kw_only=True, tag="run.closed"):
-    """Why the loop ended: the execution finished, the deadline passed, a hang was called, or the run was interrupted or broke."""
+    """Why the loop ended: the execution finished, the deadline passed, a hang was called, or the run was interrupted or broke.
+
+    Attributes:
+        ended_s: When it ended: what a cluster does after that is done because we heal and clean. None in histories that do not tell.
+    """
 
     reason: Literal["finished", "deadline", "hang", "interrupted", "error"]
     detail: str = ""
+    ended_s: float | None = None
 
 
 class GoldenKnown(Event, frozen=True, kw_only=True, tag="golden"):
@@ -65,7 +70,7 @@ class GoldenKnown(Event, frozen=True, kw_only=True, tag="golden"):
 class ObservationLost(Event, frozen=True, kw_only=True, tag="observation.lost"):
     """Something was not recorded (a limit, garbage, an unreadable file): what depends on it is unknown."""
 
-    what: Literal["events", "logs", "checkpoints", "cluster"]
+    what: Literal["events", "logs", "checkpoints", "cluster", "cluster-events"]
     count: int
     detail: str
 

@@ -119,7 +119,7 @@ def _breaks_s(lineage: Lineage, pods: Sequence[PodSeen]) -> Iterator[float]:
 def _over_s(lineage: Lineage, task: int) -> float:
     finished = [event.t_s for event in lineage.of_type(TaskFinished) if event.task == task]
     looked = [event.t_s for event in lineage.of_type(ClusterLeft)]
-    closed = [event.t_s for event in lineage.of_type(RunClosed)]
+    closed = [event.t_s if event.ended_s is None else event.ended_s for event in lineage.of_type(RunClosed)]
     return min([*finished, *looked] or closed, default=0.0)
 
 

@@ -118,12 +118,12 @@ class _Performance:
         except BaseException as error:  # noqa: BLE001  whatever broke: what was started is ended, then it is raised again
             self._errors.append(error)
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
-        detail = _told(self._errors)
+        detail, ended_s = _told(self._errors), self._now_s()
         self._heal_and_stop()
         self._try(lambda: self._record(self._observer.close(self._now_s())))
         if reason != "interrupted":
             self._try(self._inspect)
-        self._try(lambda: self._record([RunClosed(t_s=self._now_s(), reason=reason, detail=detail)]))
+        self._try(lambda: self._record([RunClosed(t_s=self._now_s(), reason=reason, detail=detail, ended_s=ended_s)]))
         self._try(self._writer.close)
         self._raise_first()
 

@@ -270,9 +270,9 @@ class Run:
         self.add(ExecutionFinished, succeeded=int(succeeded), failed=int(not succeeded), cancelled=0, retried=self.number)
         return self.survey("end").close(reason)
 
-    def close(self, reason: str = "finished", *, detail: str = "") -> "Run":
-        """Why the loop ended."""
-        return self.add(RunClosed, reason=reason, detail=detail)
+    def close(self, reason: str = "finished", *, detail: str = "", ended_s: float | None = None) -> "Run":
+        """Why the loop ended, and when, where that is told."""
+        return self.add(RunClosed, reason=reason, detail=detail, ended_s=ended_s)
 
     def golden(self, *, equal: bool = True, detail: str = "") -> "Run":
         """What is known of the uninterrupted run."""

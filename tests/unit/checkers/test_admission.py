@@ -128,3 +128,18 @@ def test_what_a_fault_brings_is_not_owed_where_it_did_not_land():
     assert finding.outcome is Outcome.UNKNOWN
     assert "not every fault has landed" in finding.reason
     assert check(promise, run.observe("preempt").close().evidence(injections=(preempt,))).outcome is Outcome.INVALID
+
+
+def test_what_healing_brings_is_no_admission():
+    waiting = ClusterRun().submit().queued(NO_QUOTA)
+    healed = waiting.fork().admit("on-demand")
+    assert judge(healed.fork().close("deadline", ended_s=waiting.t_s), ()).outcome is Outcome.VALID
+    assert judge(healed.fork().close("deadline", ended_s=waiting.t_s), ("on-demand",)).outcome is Outcome.INVALID
+    assert judge(healed.close("deadline", ended_s=healed.t_s), ()).outcome is Outcome.INVALID
+
+
+def test_an_admission_that_our_cleaning_ends_had_not_ended():
+    run = ClusterRun().submit().admit("on-demand")
+    finding = judge(run.fork().evict().close("deadline", ended_s=run.t_s), ("on-demand",))
+    assert finding.outcome is Outcome.VALID
+    assert "until" not in finding.evidence[0]

@@ -61,3 +61,10 @@ def test_without_an_object_or_an_end_nothing_is_known():
     assert judge(resumed()).outcome is Outcome.UNKNOWN
     assert judge(ClusterRun().submit().admit().close("interrupted")).outcome is Outcome.UNKNOWN
     assert judge(ClusterRun().submit().admit().submit(failed=1)).outcome is Outcome.INVALID
+
+
+def test_what_happens_because_a_run_was_ended_is_not_charged():
+    run = ClusterRun().submit().admit()
+    assert judge(run.fork().submit(failed=1).close("deadline", ended_s=run.t_s)).outcome is Outcome.VALID
+    later = run.submit(failed=1)
+    assert judge(later.close("deadline", ended_s=later.t_s)).outcome is Outcome.INVALID

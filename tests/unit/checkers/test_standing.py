@@ -85,3 +85,10 @@ def test_where_a_fault_did_not_land_no_other_end_is_held_against_it():
     promise = WorkloadEnds(state="deactivated")
     assert check(promise, run.fork().close("deadline").evidence(injections=(revoke,))).outcome is Outcome.UNKNOWN
     assert check(promise, run.observe("revoke").close("deadline").evidence(injections=(revoke,))).outcome is Outcome.INVALID
+
+
+def test_where_a_workload_goes_because_the_run_was_ended_is_not_where_it_stood():
+    run = ended("admitted")
+    history = run.fork().end_workload().close("deadline", ended_s=run.t_s)
+    assert judge(history, "admitted").outcome is Outcome.VALID
+    assert judge(history, "finished").outcome is Outcome.INVALID

@@ -241,6 +241,9 @@ def test_a_deadline_ends_a_run_whole(theatre: Theatre):
     end = closed(theatre.play(scenario(HOLD, deadline_s=5.0)))
     assert (end.reason, end.detail) == ("deadline", "")
     assert 5.0 <= end.t_s <= 5.2
+    assert end.ended_s is not None
+    (healed,) = of_type(theatre.events, FaultHealed)
+    assert 5.0 <= end.ended_s <= healed.t_s
     assert_whole(theatre)
 
 
