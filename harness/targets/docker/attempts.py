@@ -11,7 +11,7 @@ from harness.capabilities import Launch
 from harness.clock import Clock
 from harness.cloud_run.attempt import Attempt, AttemptParts, Voices
 from harness.cloud_run.environment import platform_variables
-from harness.errors import BrokenHarnessError, TargetUnavailableError, WorkloadMissingError
+from harness.errors import TargetUnavailableError, WorkloadMissingError
 from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.barrier import Barrier, make_socket_directory
 from harness.protocol.event_file import EventFile
@@ -22,6 +22,7 @@ from harness.protocol.variables import Doors, protocol_variables
 from harness.targets.docker.attached_output import AttachedOutput
 from harness.targets.docker.container import END_ROUND_S, Container
 from harness.targets.docker.engine import ContainerSpec, NotStartableError
+from harness.targets.docker.footprint import remove_footprint, write_footprint
 from harness.targets.docker.images import CHECKPOINTS_AT, environment_mount
 from harness.targets.docker.presence import open_engine
 from harness.targets.docker.process_namespace import ProcessNamespace, is_first_of_a_namespace
@@ -51,6 +52,7 @@ class DockerAttempts:
     def open(self, resources: contextlib.ExitStack, held: MutableMapping[AttemptKey, Attempt]) -> None:
         """See ``Attempts``."""
         self._engine = resources.enter_context(open_engine())
+        write_footprint(self._launch.run_id, self._engine.host)
         if self._launch.armed:
             self._sockets = make_socket_directory(self._launch.run_id)
             resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
@@ -157,6 +159,7 @@ class DockerAttempts:
             attempt.finish(self._clock.monotonic_s())
         for container, _ in self._engine.containers_of(self._launch.run_id):
             self._engine.remove(container)
+        remove_footprint(self._launch.run_id)
 
 
 def _user() -> str:

@@ -86,14 +86,18 @@ class NotStartableError(BrokenHarnessError):
 class Engine:
     """One connection to the engine.
 
+    Attributes:
+        host: Its address.
+
     Raises:
         TargetUnavailableError: When none answers.
     """
 
     def __init__(self) -> None:
         testcontainers_config.ryuk_disabled = True
+        self.host = get_docker_host() or f"unix://{SOCKET}"
         try:
-            _knock(get_docker_host() or f"unix://{SOCKET}")
+            _knock(self.host)
             self._client = DockerClient(timeout=CALL_S_MAX).client
             self._api = self._client.api
             self._client.ping()
@@ -150,7 +154,9 @@ class Engine:
                 )
             except docker.errors.APIError as error:
                 if error.is_client_error():
-                    raise NotStartableError(attempted=f"make a container of {spec.image}", reason=error.explanation or str(error)) from error
+                    raise NotStartableError(
+                        attempted=f"make a container of {spec.image}", reason=error.explanation or str(error)
+                    ) from error
                 raise
         return str(container.id)
 
