@@ -62,8 +62,9 @@ def network_script(others: Sequence[NodeAddress]) -> str:
     wanted = " ".join(other.pod_range for other in others)
     lines = [
         "mkdir -p /etc/cni/net.d",
-        "cat > /etc/cni/net.d/.new",
-        "mv /etc/cni/net.d/.new /etc/cni/net.d/10-chaos-harness.conflist",
+        "new=/etc/cni/net.d/.new.$$",  # another node's repair may write the same here
+        'cat > "$new"',
+        'mv "$new" /etc/cni/net.d/10-chaos-harness.conflist',
         *(f"ip route replace {other.pod_range} via {other.address} proto {ROUTE_PROTOCOL}" for other in others),
         f"ip -o route show proto {ROUTE_PROTOCOL} | while read -r range rest; do",
         f'  case " {wanted} " in *" $range "*) ;; *) ip route del "$range" proto {ROUTE_PROTOCOL};; esac',

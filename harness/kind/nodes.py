@@ -59,11 +59,16 @@ def container_states(cluster_name: str) -> list[tuple[str, NodeState]]:
     Raises:
         CommandFailedError: When Docker does not answer, or not with states that are known.
     """
-    ours = ["--all", "--filter", f"label={CLUSTER_LABEL}={cluster_name}", "--format", "{{.Names}} {{.State}}"]
+    return [(name, state) for name, state, _ in _containers(cluster_name)]
+
+
+def _containers(cluster_name: str) -> list[tuple[str, NodeState, str]]:
+    """The same with their ids."""
+    ours = ["--all", "--filter", f"label={CLUSTER_LABEL}={cluster_name}", "--format", "{{.Names}} {{.State}} {{.ID}}"]
     command = ["docker", "ps", *ours]
     lines = run_command(command, deadline_s=DOCKER_S).splitlines()
     try:
-        return [(name, NodeState(state)) for name, state in (line.split() for line in lines)]
+        return [(name, NodeState(state), container) for name, state, container in (line.split() for line in lines)]
     except ValueError as error:
         raise CommandFailedError(command=command, outcome="shows a state of a node that is not known", output="\n".join(lines)) from error
 
@@ -90,11 +95,15 @@ def worker_name(cluster_name: str, number: int) -> str:
 
 
 class NodeContainers:
-    """The nodes of one cluster; every operation has a deadline and none touches a container of another cluster."""
+    """The nodes of one cluster; every operation has a deadline and none touches a container of another cluster.
+
+    Not even of one that has taken the place of ours, and the names of its nodes: containers keep their ids for as long as they are.
+    """
 
     def __init__(self, cluster: KindCluster, clock: Clock) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._ids: dict[str, str] = {}
 
     def list(self, pool: str | None = None) -> list[NodeContainer]:
         """All nodes in order of their names, or those of one pool.
@@ -106,7 +115,7 @@ class NodeContainers:
         if pool is not None and self._cluster.topology.pool(pool) is None:
             raise UnknownNameError(kind="node pool", name=pool, known=[found.name for found in self._cluster.topology.pools])
         pool_of = pools_by_node(self._cluster)
-        nodes = [NodeContainer(name=name, pool=pool_of.get(name, ""), state=state) for name, state in container_states(self._cluster.name)]
+        nodes = [NodeContainer(name=name, pool=pool_of.get(name, ""), state=state) for name, state in self._states().items()]
         return [node for node in sorted(nodes, key=lambda node: node.name) if pool is None or node.pool == pool]
 
     def state(self, name: str) -> NodeState:
@@ -114,11 +123,20 @@ class NodeContainers:
 
         Raises:
             UnknownNameError: When the cluster has no such node.
+            CommandFailedError: When another container has its name by now.
         """
-        states = dict(container_states(self._cluster.name))
+        states = self._states()
         if name not in states:
             raise UnknownNameError(kind="node", name=name, known=sorted(states))
         return states[name]
+
+    def _states(self) -> dict[str, NodeState]:
+        found = _containers(self._cluster.name)
+        others = [name for name, _, container in found if self._ids.setdefault(name, container) != container]
+        if others:
+            outcome = f"shows other containers than before for {', '.join(others)}: the cluster was made anew, and is not ours to touch"
+            raise CommandFailedError(command=["docker", "ps"], outcome=outcome)
+        return {name: state for name, state, _ in found}
 
     def start(self, name: str) -> None:
         """Start a node that is stopped; ``repair`` then puts back what the stop lost. Harmless on a running one."""

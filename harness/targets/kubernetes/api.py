@@ -31,7 +31,7 @@ WATCH_SILENCE_S = 90.0
 """Bookmarks come about every minute: a watch that says nothing for longer is dead."""
 
 FIELD_MANAGER = "chaos-harness"
-NOT_FOUND, CONFLICT, GONE, TOO_MANY_REQUESTS = 404, 409, 410, 429
+UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, TOO_MANY_REQUESTS = 401, 404, 409, 410, 429
 LINE_BYTES = 64 << 10
 
 
@@ -105,6 +105,11 @@ class ApiError(BrokenHarnessError):
         self.attempted, self.what, self.status, self.reason, self.message = attempted, what, status, reason, message
         answer = f"the API server said {status} {reason}" if status else f"no answer: {reason}"
         super().__init__(f"cannot {attempted} {what}: {answer}" + (f": {message}" if message else ""))
+
+    @property
+    def is_of_another(self) -> bool:
+        """Whether who answered is not the cluster of our kubeconfig: it does not know us, or shows a certificate that we do not."""
+        return self.status == UNAUTHORIZED or "CERTIFICATE_VERIFY_FAILED" in self.reason
 
     @property
     def is_passing(self) -> bool:

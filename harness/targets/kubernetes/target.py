@@ -182,16 +182,22 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
 
     def _see_that_it_is_ours(self, grounds: Grounds) -> None:
         """Nothing is hurt in a cluster that has taken the place of ours; one that does not answer is asked again later."""
+        name, ours = grounds.cluster.name, grounds.cluster.uid
+        recorded = find_cluster()
+        if recorded is None or recorded.uid != ours:
+            raise LookupError(f"the cluster {name} was taken down or made anew: its uid is not {ours} any more")
         if self._clock.monotonic_s() < self._checked_s + CHECKED_S:
             return
-        with contextlib.suppress(ApiError):
+        try:
             found = grounds.api.get(NAMESPACES, "kube-system")
-            uid = "" if found is None else uid_of(found)
-            if uid != grounds.cluster.uid:
-                raise LookupError(
-                    f"another cluster answers in place of {grounds.cluster.name}: its uid is {uid}, not {grounds.cluster.uid}"
-                )
-            self._checked_s = self._clock.monotonic_s()
+        except ApiError as error:
+            if error.is_of_another:
+                raise LookupError(f"another cluster answers in place of {name}: {error}") from error
+            return
+        uid = "" if found is None else uid_of(found)
+        if uid != ours:
+            raise LookupError(f"another cluster answers in place of {name}: its uid is {uid}, not {ours}")
+        self._checked_s = self._clock.monotonic_s()
 
     def _free_turn(self) -> None:
         if self._turn is not None:

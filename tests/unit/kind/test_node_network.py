@@ -1,6 +1,8 @@
 """The script that makes the network of a node."""
 
 import json
+import subprocess
+import time
 
 from harness.kind.node_network import NodeAddress, network_configuration, network_script
 
@@ -33,4 +35,17 @@ def test_stale_routes_of_ours_go_and_no_others() -> None:
 def test_the_configuration_appears_whole() -> None:
     lines = network_script([]).splitlines()
 
-    assert lines.index("cat > /etc/cni/net.d/.new") < lines.index("mv /etc/cni/net.d/.new /etc/cni/net.d/10-chaos-harness.conflist")
+    assert lines.index('cat > "$new"') < lines.index('mv "$new" /etc/cni/net.d/10-chaos-harness.conflist')
+
+
+def test_two_that_write_the_configuration_do_not_take_each_others(tmp_path) -> None:
+    script = network_script([]).split("ip -o")[0].replace("/etc/cni/net.d", str(tmp_path))
+    writers = [subprocess.Popen(["sh", "-ec", script], stdin=subprocess.PIPE) for _ in range(2)]
+    end_s = time.monotonic() + 10.0
+    while len(list(tmp_path.iterdir())) < 2:  # both have begun before one ends
+        assert time.monotonic() < end_s
+    for writer in writers:
+        writer.communicate(b"{}", timeout=10)
+
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert [path.name for path in tmp_path.iterdir()] == ["10-chaos-harness.conflist"]

@@ -36,6 +36,7 @@ class FakeCluster:
         self.states = {"c-control-plane": "running", **dict.fromkeys(pools_by_node(CLUSTER), "running")}
         self.registered = set(self.states)
         self.ready = ready
+        self.ids: dict[str, str] = {}
         self.given: list[str] = []
 
     def __call__(self, command: Sequence[str], **_options: object) -> str:
@@ -44,7 +45,7 @@ class FakeCluster:
         match words:
             case ["docker", "ps", *_]:
                 self.given.pop()
-                return "".join(f"{name} {state}\n" for name, state in self.states.items())
+                return "".join(f"{name} {state} {self.ids.get(name, name)}\n" for name, state in self.states.items())
             case ["docker", "start", name]:
                 self.states[name] = "running"
                 self.registered.add(name)
@@ -100,6 +101,21 @@ def test_no_container_of_another_cluster_is_touched(fake: FakeCluster, name: str
         with pytest.raises(UnknownNameError, match="no node is named"):
             operation(name)
     assert fake.given == []
+
+
+@pytest.mark.parametrize("act", ["start", "stop", "kill", "state"])
+def test_no_container_of_a_cluster_that_was_made_anew_is_touched(fake: FakeCluster, act: str) -> None:
+    """It has the names of ours."""
+    ours = NodeContainers(CLUSTER, ManualClock())
+    ours.list()
+    fake.ids["c-worker2"] = "another"
+
+    with pytest.raises(CommandFailedError, match="other containers than before for c-worker2: the cluster was made anew"):
+        getattr(ours, act)("c-worker2")
+    with pytest.raises(CommandFailedError, match="made anew"):
+        ours.exec("c-worker2", ["true"])
+    assert fake.given == []
+    assert NodeContainers(CLUSTER, ManualClock()).state("c-worker2") is NodeState.RUNNING
 
 
 def test_an_unknown_pool_is_refused(fake: FakeCluster) -> None:

@@ -24,7 +24,7 @@ class FakeDocker:
     def __call__(self, command: Sequence[str], **_options: object) -> str:
         match command[1]:
             case "ps":
-                return "".join(f"{name} running\n" for name in self.containers)
+                return "".join(f"{name} running id-of-{name}\n" for name in self.containers)
             case "inspect":
                 return f"/var /volumes/1\n{OWNER_MOUNT} {self.owner}\n"
             case "rm":

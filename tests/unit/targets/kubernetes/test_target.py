@@ -459,6 +459,34 @@ def test_another_cluster_in_the_place_of_ours_is_not_hurt(make, api):
         run.target.signal(Processes(), 9, cause="fault")
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(401, "Unauthorized"), (0, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate in chain")],
+)
+def test_a_cluster_that_does_not_know_us_is_another(make, api, status, reason):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    run.target._checked_s = float("-inf")
+    api.failures["get", "namespaces"] = ApiError(attempted="get", what="namespaces", status=status, reason=reason)
+
+    with pytest.raises(LookupError, match="another cluster answers in place of chaos-harness"):
+        run.target.break_nodes(["on-demand-pool-0"], "power-off")
+    api.failures["get", "namespaces"] = no_answer()
+    assert run.target.grounds.cluster.uid == "uid"  # one that restarts is ours still
+    api.failures.clear()
+
+
+@pytest.mark.parametrize("is_made_anew", [True, False])
+def test_a_cluster_that_was_taken_down_meanwhile_is_not_hurt(make, monkeypatch, tmp_path, is_made_anew):
+    run = make()
+    run.until_seen(ExecutionStarted)
+    anew = __import__("msgspec").structs.replace(cluster_at(tmp_path), uid="another")
+    monkeypatch.setattr(target, "find_cluster", lambda: anew if is_made_anew else None)
+
+    with pytest.raises(LookupError, match="was taken down or made anew"):
+        run.target.break_nodes(["on-demand-pool-0"], "power-off")
+
+
 def test_a_pod_is_deleted_by_its_uid_and_its_end_laid_at_our_door(make):
     run = make()
     run.pod("a", "Running")
