@@ -34,7 +34,7 @@ from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.run_record import RunRecord
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
-from harness.targets.kubernetes.telling import Teller
+from harness.targets.kubernetes.telling import EVENTS_MAX, Teller
 from harness.targets.kubernetes.voices import Voices
 from harness.targets.kubernetes.watching import Change, Watched, Watches
 
@@ -244,10 +244,15 @@ class ClusterExecution:
         return [*events, *self.attempts.conclude(self.grounds.t_s())]
 
     def _told_gaps(self, watches: Watches) -> list[Event]:
-        if not watches.gaps:
-            return []
-        detail = "objects went through something while a watch was broken, and were seen again only after it"
-        return [ObservationLost(t_s=self.grounds.t_s(), what="cluster", count=watches.gaps, detail=detail)]
+        t_s, untold = self.grounds.t_s(), self._teller.events_untold
+        told: list[Event] = []
+        if watches.gaps:
+            detail = "objects went through something while a watch was broken, and were seen again only after it"
+            told.append(ObservationLost(t_s=t_s, what="cluster", count=watches.gaps, detail=detail))
+        if untold:
+            detail = f"of the cluster's own events came after the first {EVENTS_MAX} and were not recorded"
+            told.append(ObservationLost(t_s=t_s, what="cluster-events", count=untold, detail=detail))
+        return told
 
 
 def _ray_version() -> str:

@@ -11,6 +11,10 @@ from harness.protocol.output import PipeSource
 from harness.targets.kubernetes.api import LINE_BYTES, NOT_FOUND, Api, ApiError
 
 RETRY_S = 0.5
+
+HEAD_BYTES = 512
+"""By so much of its beginning a log is known again; one that begins otherwise was rotated."""
+
 JOIN_S = 2.0
 
 
@@ -19,6 +23,7 @@ class PodLog(threading.Thread):
 
     Attributes:
         source: What the loop reads.
+        rotations: How often the log was another one when it was opened again: what the old one said at its end is lost.
     """
 
     def __init__(self, api: Api, *, pod: str, namespace: str, container: str) -> None:
@@ -29,6 +34,8 @@ class PodLog(threading.Thread):
         self._response: urllib3.BaseHTTPResponse | None = None
         self._is_stopping = threading.Event()
         self._passed = 0
+        self._head = b""
+        self.rotations = 0
 
     def run(self) -> None:
         """Follow it to its end, again from where it was when the connection breaks."""
@@ -56,7 +63,7 @@ class PodLog(threading.Thread):
         try:
             self._response = response = self._open()
             with closing(response):
-                skip = self._passed
+                skip = self._skip_known(response)
                 while data := response.read1(LINE_BYTES):
                     new, skip = data[skip:], max(0, skip - len(data))
                     self._pass_on(new)
@@ -66,7 +73,20 @@ class PodLog(threading.Thread):
             return False
         return True
 
+    def _skip_known(self, response: urllib3.BaseHTTPResponse) -> int:
+        """Read the beginning and pass on what is new of it; returns how many of the bytes that follow are known."""
+        beginning = b""
+        while len(beginning) < len(self._head) and (data := response.read1(LINE_BYTES)):
+            beginning += data
+        if beginning and not beginning.startswith(self._head):
+            self.rotations += 1
+            self._passed, self._head = 0, b""
+        known = self._passed
+        self._pass_on(beginning[known:])
+        return max(0, known - len(beginning))
+
     def _pass_on(self, data: bytes) -> None:
+        self._head += data[: HEAD_BYTES - len(self._head)]
         view = memoryview(data)
         while view:
             written = os.write(self._writing, view)

@@ -39,6 +39,12 @@ class Teller:
         self._pools: dict[str, str] = {}
         self._orphans: dict[str, Change] = {}
         self._events_told = 0
+        self._untold: set[str] = set()
+
+    @property
+    def events_untold(self) -> int:
+        """How many of the cluster's own events came after the last that is told."""
+        return len(self._untold)
 
     def see(self, change: Change, now_s: float) -> list[Event]:
         """Take in a change; the event that tells it, if it changes what is told."""
@@ -94,7 +100,10 @@ class Teller:
     def _event(self, event: Object, t_s: float, *, is_deleted: bool) -> list[Event]:
         """An Event object is told once: that it repeats is no news."""
         uid = uid_of(event)
-        if is_deleted or uid in self._last or self._events_told >= EVENTS_MAX:
+        if is_deleted or uid in self._last or uid in self._untold:
+            return []
+        if self._events_told >= EVENTS_MAX:
+            self._untold.add(uid)
             return []
         self._events_told += 1
         self._last[uid] = told = event_seen(event, t_s)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.capabilities import Launch
-from harness.history import BarrierReached, Event, JobEvent, LogLine
+from harness.history import BarrierReached, Event, JobEvent, LogLine, ObservationLost
 from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.barrier import Barrier
 from harness.protocol.event_file import EventFile
@@ -159,6 +159,7 @@ class Voices:
                 with suppress(KeyError):
                     self._selector.unregister(voice.log.source.descriptor)
                 voice.log.close()
+                last += _lost_by_rotation(voice.log, t_s)
         for barrier in self._barriers:
             barrier.close()
         self._voices.clear()
@@ -181,6 +182,13 @@ class Voices:
         for event in events:
             if event.pid:
                 self._said_pids[AttemptKey(event.task, event.attempt), event.rank] = event.pid
+
+
+def _lost_by_rotation(log: PodLog, t_s: float) -> list[ObservationLost]:
+    if not log.rotations:
+        return []
+    detail = f"times the {log.name} was rotated while nobody followed it: the lines at the end of the old one were not seen"
+    return [ObservationLost(t_s=t_s, what="logs", count=log.rotations, detail=detail)]
 
 
 def _with_patterns(voice: _Voice, lines: Sequence[LogLine]) -> list[Event]:

@@ -136,6 +136,8 @@ def test_an_event_that_repeats_is_told_once_and_no_more_than_can_be_read(seen):
 
     assert told == EVENTS_MAX - 1
     assert isinstance(seen.see(EVENTS, event(0), is_deleted=True), list)
+    assert seen.see(EVENTS, event(EVENTS_MAX + 1)) == []
+    assert seen.teller.events_untold == 5
 
 
 def test_the_newest_open_workload_of_an_elastic_job_is_its_own(seen):

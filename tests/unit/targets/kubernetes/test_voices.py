@@ -216,6 +216,30 @@ def test_a_broken_log_goes_on_where_it_was(monkeypatch):
     log.close()
 
 
+def test_a_log_that_was_rotated_meanwhile_is_read_from_its_beginning_and_that_is_told(room, monkeypatch):
+    monkeypatch.setattr("harness.targets.kubernetes.pod_log.RETRY_S", 0.01)
+    api = BreakingApi(b"one\ntwo\nthree\n", [6])
+    opened = api.log
+    texts = [b"one\ntwo\nthree\n", b"four\nfive\n"]
+
+    def log(*place: Any, **more: Any) -> Any:
+        api.text = texts.pop(0)
+        return opened(*place, **more)
+
+    monkeypatch.setattr(api, "log", log)
+    room.voices.add("uid-a", "a", KEY, PodLog(api, pod="a", namespace="n", container="host"))
+    events: list[Any] = []
+    while not room.voices.has_said_all("uid-a"):
+        room.selector.select(1.0)
+        events += room.voices.listen(1.0)
+    events += room.voices.close(2.0)
+
+    assert "".join(event.text for event in events if isinstance(event, LogLine)) == "one" + "twfour" + "five"
+    (lost,) = [event for event in events if isinstance(event, ObservationLost)]
+    assert (lost.what, lost.count) == ("logs", 1)
+    assert "log of a was rotated" in lost.detail
+
+
 def test_a_log_that_nobody_reads_can_be_closed():
     api = FakeApi()
     api.logs["a"] = b"x" * 1_000_000
