@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -28,6 +30,8 @@ READY_S = 120.0
 """A restarted node is Ready in 2 to 15 s; four restarting at once on two cores need longer."""
 
 POLL_S = 0.5
+
+Answer = TypeVar("Answer")
 
 
 class NodeState(StrEnum):
@@ -181,14 +185,15 @@ class NodeContainers:
         chosen = [node for node in running if names is None or node.name in names]
         end_s = self._clock.monotonic_s() + deadline_s
         self._wait([node.name for node in chosen], self._is_registered, end_s, f"not registered within {deadline_s:g} s")
-        put_back_network(self._cluster, [node.name for node in running])
+        self._persist(lambda: put_back_network(self._cluster, [node.name for node in running]), end_s)
         for node in chosen:
-            self._offer_tpus(node)
+            self._persist(partial(self._offer_tpus, node), end_s)
         self._wait([node.name for node in chosen], self.is_ready, end_s, f"not Ready within {deadline_s:g} s")
 
     def forget(self, name: str) -> None:
         """Delete the node object, as GKE does when the machine is gone; a kubelet that lives registers it again when it restarts."""
-        kubectl(self._cluster, "delete", "node", name, "--ignore-not-found", "--wait=false", deadline_s=DOCKER_S)
+        words = ("delete", "node", name, "--ignore-not-found", "--wait=false")
+        self._persist(lambda: kubectl(self._cluster, *words, deadline_s=DOCKER_S), self._clock.monotonic_s() + READY_S)
 
     def _offer_tpus(self, node: NodeContainer) -> None:
         pool = self._cluster.topology.pool(node.pool)
@@ -206,9 +211,23 @@ class NodeContainers:
 
     def _wait(self, names: Sequence[str], holds: Callable[[str], bool], end_s: float, otherwise: str) -> None:
         for name in names:
-            while not holds(name):
+            while not self._persist(partial(holds, name), end_s):
                 if self._clock.monotonic_s() > end_s:
                     raise CommandFailedError(command=["kubectl", "get", "node", name], outcome=f"shows the node {otherwise}")
+                self._clock.sleep(POLL_S)
+
+    def _persist(self, act: Callable[[], Answer], end_s: float) -> Answer:
+        """Do what needs the API server, again while it fails: one that restarts answers nothing for 5 to 20 s.
+
+        Raises:
+            CommandFailedError: When it fails when the time is over.
+        """
+        while True:
+            try:
+                return act()
+            except CommandFailedError:
+                if self._clock.monotonic_s() > end_s:
+                    raise
                 self._clock.sleep(POLL_S)
 
     def _docker(self, *arguments: str, deadline_s: float = DOCKER_S) -> None:

@@ -38,9 +38,14 @@ class FakeCluster:
         self.ready = ready
         self.ids: dict[str, str] = {}
         self.given: list[str] = []
+        self.refusals: dict[str, int] = {}
 
     def __call__(self, command: Sequence[str], **_options: object) -> str:
         words = list(command[5 if command[0] == "/kubectl" else 0 :])
+        verb = " ".join(words[:2])
+        if self.refusals.get(verb):
+            self.refusals[verb] -= 1
+            raise CommandFailedError(command=command, outcome="failed with exit code 1", output="connection refused")
         self.given.append(" ".join(words))
         match words:
             case ["docker", "ps", *_]:
@@ -180,3 +185,23 @@ def test_a_node_that_does_not_become_ready_ends_the_wait(monkeypatch: pytest.Mon
     with pytest.raises(CommandFailedError, match="not Ready within 30 s"):
         NodeContainers(CLUSTER, clock).repair(["c-worker"], deadline_s=30)
     assert 30 < clock.monotonic_s() < 35
+
+
+@pytest.mark.parametrize("verb", ["get node", "get nodes", "patch node", "delete node"])
+def test_an_api_server_that_restarts_is_asked_again(fake: FakeCluster, verb: str) -> None:
+    clock = ManualClock()
+    containers = NodeContainers(CLUSTER, clock)
+    fake.refusals = {verb: 20}
+    containers.forget("c-worker")
+    containers.repair(["c-worker2"], deadline_s=60)
+
+    assert fake.refusals == {verb: 0}
+    assert "c-worker" not in fake.registered
+    assert clock.monotonic_s() == 10.0
+
+
+def test_an_api_server_that_stays_away_ends_the_wait_with_what_it_said(fake: FakeCluster) -> None:
+    fake.refusals = {"get node": 1000}
+
+    with pytest.raises(CommandFailedError, match="connection refused"):
+        NodeContainers(CLUSTER, ManualClock()).repair(["c-worker"], deadline_s=30)
