@@ -35,7 +35,7 @@ class KindCluster(msgspec.Struct, frozen=True, kw_only=True):
         kubectl: The command line that fits the cluster's version.
         uid: Of the namespace kube-system: tells this cluster from another at the same address.
         topology: Its pools.
-        versions: What it was made of.
+        versions: What it was made of; of a pulled one also what its components say that they are.
         shared_dir: Storage that outlives nodes, at the same path on the host and in every node.
         checkout_dir: Mounted read-only into every node, at the same path.
         environment_dir: Python for the pods, read-only in every node at the same path; pods mount it at ``ENVIRONMENT_MOUNT``.
@@ -146,7 +146,7 @@ def problem_with_record(cluster: KindCluster) -> str:
     again = "run `harness down kind`, then `harness up kind`"
     changed = [
         f"{name} {cluster.versions.get(name, 'none')} instead of {wanted}"
-        for name, wanted in versions().items()
+        for name, wanted in versions(is_pulled=cluster.made_from == "pulled").items()
         if cluster.versions.get(name) != wanted
     ]
     if changed:

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.clock import Clock
 from harness.errors import HarnessError, UsageError
+from harness.kind.answers import answered_versions
 from harness.kind.bundle.builder import missing_pieces
 from harness.kind.bundle.environment import Environment
 from harness.kind.bundle.job_image import job_image
@@ -135,7 +136,8 @@ def _create(topology: Topology, materials: Materials, clock: Clock, say: Callabl
     try:
         with _phase("nodes", clock, say):
             _create_nodes(cluster, materials)
-        cluster = msgspec.structs.replace(cluster, uid=cluster_uid(cluster))
+        answered = answered_versions(cluster, materials.kind) if materials.source is ImageSource.PULLED else {}
+        cluster = msgspec.structs.replace(cluster, uid=cluster_uid(cluster), versions={**cluster.versions, **answered})
         nodes = NodeContainers(cluster, clock)
         with _phase("manifests", clock, say):
             pin_dns(cluster)
@@ -163,7 +165,7 @@ def _planned(topology: Topology, materials: Materials) -> KindCluster:
         kubectl=materials.kubectl,
         uid="",
         topology=topology,
-        versions=versions(),
+        versions=versions(is_pulled=materials.source is ImageSource.PULLED),
         shared_dir=shared_dir(),
         checkout_dir=checkout_dir(),
         environment_dir=materials.environment,

@@ -25,6 +25,11 @@ AUTOSCALER_COMMIT = "adfbe7e45277"
 """Holds the CRD of ProvisioningRequest; the version that Kueue's own go.mod asks for."""
 
 
-def versions() -> dict[str, str]:
-    """By name, as they are kept in a cluster's state and shown in a report."""
+def versions(*, is_pulled: bool = False) -> dict[str, str]:
+    """What a cluster must be made of, by name.
+
+    Of a pulled one that is what we ask for; which Kubernetes, etcd and kind these bring is theirs to say (`harness.kind.answers`).
+    """
+    if is_pulled:
+        return {"node image": NODE_IMAGE.partition("@")[0], "kueue": KUEUE, "kuberay": KUBERAY}
     return {"kubernetes": KUBERNETES, "kind": KIND, "kueue": KUEUE, "kuberay": KUBERAY, "etcd": ETCD, "coredns": COREDNS}

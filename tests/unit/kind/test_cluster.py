@@ -71,6 +71,14 @@ def test_another_version_is_named(cluster: KindCluster) -> None:
     assert f"kueue v0.1.0 instead of {versions()['kueue']}; run `harness down kind`" in problem_with(older)
 
 
+def test_what_a_pulled_cluster_brings_is_not_compared_with_what_is_built_here(cluster: KindCluster) -> None:
+    pulled = msgspec.structs.replace(cluster, made_from="pulled", versions={**versions(is_pulled=True), "kubernetes": "v1.34.0"})
+    other = msgspec.structs.replace(pulled, versions={**pulled.versions, "node image": "kindest/node:v1.30.0"})
+
+    assert problem_with(pulled) == ""
+    assert f"node image kindest/node:v1.30.0 instead of {versions(is_pulled=True)['node image']}" in problem_with(other)
+
+
 def test_a_moved_checkout_is_named(cluster: KindCluster) -> None:
     assert "has /elsewhere mounted" in problem_with(msgspec.structs.replace(cluster, checkout_dir=Path("/elsewhere")))
 
