@@ -64,6 +64,14 @@ class NodeHost(Protocol):
 
     cluster_name: str
 
+    def cluster_uid(self) -> str:
+        """What tells the cluster from another of its name.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+        ...
+
     def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
         """The nodes that the victim's pods run on; never the node that holds the control plane.
 
@@ -168,6 +176,14 @@ class QueueHost(Protocol):
     """
 
     cluster_name: str
+
+    def cluster_uid(self) -> str:
+        """What tells the cluster from another of its name.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+        ...
 
     def quota_of(self, flavor: str) -> int:
         """Nominal quota of chips of a flavor.
@@ -302,6 +318,14 @@ class ControlPlaneHost(Protocol):
     """Parts of the control plane can be killed, and images be missing."""
 
     cluster_name: str
+
+    def cluster_uid(self) -> str:
+        """What tells the cluster from another of its name.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+        ...
 
     def component_instance(self, component: Component) -> str:
         """What names the running instance: its container's id; empty while none runs or answers."""

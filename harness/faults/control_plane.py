@@ -51,7 +51,8 @@ class ActiveForgetting:
         """See ``ActiveFault``."""
         with self._scene.injecting():
             self._nodes = self._node_host.nodes_in(self._pool)
-            return RestoreCluster(cluster=self._target.cluster_name, actions=self._target.image_undo(self._nodes))
+            uid = self._target.cluster_uid()
+            return RestoreCluster(cluster=self._target.cluster_name, uid=uid, actions=self._target.image_undo(self._nodes))
 
     def inject(self) -> str:
         """See ``ActiveFault``."""

@@ -30,7 +30,8 @@ class _NodeFault:
         """See ``ActiveFault``."""
         with self._scene.injecting():
             self._nodes = tuple(dict.fromkeys(self._choose()))
-        return RestoreCluster(cluster=self._target.cluster_name, actions=tuple(map(self._undo_of, self._nodes)))
+            uid = self._target.cluster_uid()
+        return RestoreCluster(cluster=self._target.cluster_name, uid=uid, actions=tuple(map(self._undo_of, self._nodes)))
 
     def advance(self, events: Sequence[Event]) -> None:
         """See ``StagedFault``."""

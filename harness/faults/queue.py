@@ -24,7 +24,8 @@ class QueueChange:
     def undo(self) -> Undo:
         """See ``ActiveFault``."""
         with self._scene.injecting():
-            return RestoreCluster(cluster=self._target.cluster_name, actions=self._actions())
+            uid = self._target.cluster_uid()
+            return RestoreCluster(cluster=self._target.cluster_name, uid=uid, actions=self._actions())
 
     def _actions(self) -> tuple[ClusterAction, ...]:
         """What takes it back."""

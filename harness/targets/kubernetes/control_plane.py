@@ -50,6 +50,10 @@ class ControlPlaneHosting(ABC):
             LookupError: When no execution runs.
         """
 
+    def cluster_uid(self) -> str:
+        """See ``ControlPlaneHost``."""
+        return self.grounds.cluster.uid
+
     def component_instance(self, component: Component) -> str:
         """See ``ControlPlaneHost``."""
         try:

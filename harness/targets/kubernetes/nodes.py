@@ -55,6 +55,10 @@ class NodeHosting(ABC):
             LookupError: When no execution runs.
         """
 
+    def cluster_uid(self) -> str:
+        """See ``NodeHost``."""
+        return self.grounds.cluster.uid
+
     def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
         """See ``NodeHost``."""
         pods = names_of(self.grounds.inventory.living(victim, part))

@@ -63,6 +63,10 @@ class QueueHosting(ABC):
             LookupError: When no execution runs.
         """
 
+    def cluster_uid(self) -> str:
+        """See ``QueueHost``."""
+        return self.grounds.cluster.uid
+
     @property
     @abstractmethod
     def dws(self) -> DwsSimulator:

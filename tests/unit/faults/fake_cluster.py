@@ -27,6 +27,9 @@ class FakeCluster:
     instance: str = "containerd://old"
     grace_s: int = 30
 
+    def cluster_uid(self) -> str:
+        return "uid-of-cluster"
+
     def _do(self, name: str, *what: object) -> None:
         if name in self.refuses:
             raise LookupError(self.refuses[name])

@@ -33,7 +33,7 @@ def test_an_image_is_forgotten_on_every_node_of_a_pool_and_known_again(make, tar
     fault = make(ForgetImage(pool="dws-pool", duration_s=9.0))
 
     actions = tuple(RestoreImage(node=node, image="job") for node in ("node-3", "node-4"))
-    assert fault.undo() == RestoreCluster(cluster="chaos-harness", actions=actions)
+    assert fault.undo() == RestoreCluster(cluster="chaos-harness", uid="uid-of-cluster", actions=actions)
     assert target.names() == ["nodes_in"]
     assert fault.observe(()) == ""
     fault.inject()

@@ -51,7 +51,7 @@ def begin(fault) -> str:
 def test_what_undoes_it_is_named_before_anything_is_hurt(make, target, fault, actions, first) -> None:
     active = make(fault)
 
-    assert active.undo() == RestoreCluster(cluster="chaos-harness", actions=actions)
+    assert active.undo() == RestoreCluster(cluster="chaos-harness", uid="uid-of-cluster", actions=actions)
     assert set(target.names()) <= {"pods_of", "nodes_in"}
     target.done.clear()
     active.inject()

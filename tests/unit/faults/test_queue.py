@@ -48,7 +48,7 @@ def begin(fault) -> str:
 def test_what_undoes_it_is_named_before_anything_is_changed(make, target, fault, action, first) -> None:
     active = make(fault)
 
-    assert active.undo() == RestoreCluster(cluster="chaos-harness", actions=(action,))
+    assert active.undo() == RestoreCluster(cluster="chaos-harness", uid="uid-of-cluster", actions=(action,))
     assert target.done == []
     active.inject()
     assert target.names() == [first]

@@ -262,7 +262,9 @@ def test_the_undo_is_durable_before_a_cluster_is_hurt(tmp_path: Path, performed)
     stand.target.lose_nodes = look  # type: ignore[method-assign]
     stand.injector.tick([STEP])
 
-    assert owed == [RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="node-1"), MendNode(node="node-2")))]
+    assert owed == [
+        RestoreCluster(cluster="chaos-harness", uid="uid-of-cluster", actions=(MendNode(node="node-1"), MendNode(node="node-2")))
+    ]
     assert not performed
 
 
@@ -295,7 +297,9 @@ def test_what_is_not_healed_when_the_run_ends_is_undone_and_waited_for(tmp_path:
 
     assert not failures
     assert [event.evidence for event in healed if isinstance(event, FaultHealed)] == ["performed"]
-    assert performed == [RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="node-1"), MendNode(node="node-2")))]
+    assert performed == [
+        RestoreCluster(cluster="chaos-harness", uid="uid-of-cluster", actions=(MendNode(node="node-1"), MendNode(node="node-2")))
+    ]
     assert not stand.journal.owed()
 
 

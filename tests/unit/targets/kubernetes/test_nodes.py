@@ -31,6 +31,10 @@ def test_it_is_what_faults_ask_for(host) -> None:
     assert isinstance(host, NodeHost)
 
 
+def test_the_cluster_is_told_from_another_of_its_name(host) -> None:
+    assert (host.cluster_name, host.cluster_uid()) == ("chaos-harness", "uid")
+
+
 def test_a_victim_is_on_the_nodes_of_its_pods(host) -> None:
     assert host.nodes_of(VICTIM, "hosts") == ("worker2", "worker3")
     assert host.nodes_of(Processes(task=0, attempt=0, rank=1), "hosts") == ("worker3",)
