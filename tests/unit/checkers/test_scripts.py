@@ -5,9 +5,10 @@ import pytest
 from harness.checkers.landed import check
 from harness.checkers.scripts import ON_DEMAND_POOL, POOL_ERRORS, WAITING_REASONS
 from harness.history import ConditionState, PoolScaled
-from harness.scenario import Cluster, Phase, PoolAnswer, ProvisioningScript
+from harness.scenario import Cluster, Phase, PoolAnswer, ProvisioningScript, Scenario
 from harness.targets.kubernetes import autoscaler, dws_reasons, pools
 from harness.verdict import Finding, Outcome
+from scenarios import CATALOGUE
 from tests.unit.checkers.builders import Run, uninterrupted
 from tests.unit.checkers.cluster_builders import ClusterRun, condition
 
@@ -114,6 +115,19 @@ def test_a_job_that_finds_a_node_in_an_empty_pool_has_not_waited_for_one():
     assert judge(run, cluster).outcome is Outcome.UNKNOWN
     assert judge(run.fork().add(PoolScaled, pool=ON_DEMAND_POOL, nodes=0, why="", error="GCE_STOCKOUT"), cluster).outcome is Outcome.UNKNOWN
     assert judge(run.add(PoolScaled, pool=ON_DEMAND_POOL, nodes=1, why="1 pods waited for a node"), cluster).outcome is Outcome.VALID
+
+
+def is_scripted(scenario: Scenario) -> bool:
+    cluster, usual = scenario.cluster, Cluster()
+    is_nearer = cluster.booking_s < usual.booking_s or cluster.max_run_s < usual.max_run_s
+    return cluster.provisioning != usual.provisioning or cluster.on_demand != usual.on_demand or cluster.on_demand_nodes == 0 or is_nearer
+
+
+@pytest.mark.parametrize("scenario", [*filter(is_scripted, CATALOGUE.values())], ids=lambda scenario: scenario.name)
+def test_no_scenario_is_proved_on_a_platform_that_grants_everything_at_once(scenario: Scenario):
+    run = asked((ACCEPTED,), (ACCEPTED, PROVISIONED)).admit("dws").attempt(0).pod().begin().steps(1, 20).complete()
+    finding = judge(run, scenario.cluster)
+    assert (finding.outcome, finding.measures["faults_landed"]) == (Outcome.UNKNOWN, 0.0)
 
 
 def test_without_a_cluster_no_script_is_due():
