@@ -24,6 +24,9 @@ CALL_S = 15.0
 """A healthy API server answers in milliseconds, one on a busy machine of two cores in a few seconds."""
 
 CONNECT_S = 5.0
+LOG_S = 5.0
+"""For what a container has printed so far. The kubelet answers in milliseconds; where a node is cut off nobody does."""
+
 WATCH_S = 240
 """The server ends a watch after so long; without this it picks 5 to 10 minutes."""
 
@@ -243,7 +246,7 @@ class Api:
             ApiError: As ``get``; with status 400 while the container has not started.
         """
         query = {"follow": "true" if follows else "", "container": container}
-        timeout = urllib3.Timeout(connect=CONNECT_S, read=None)  # a job may be silent for long
+        timeout = urllib3.Timeout(connect=CONNECT_S, read=None if follows else LOG_S)  # a job may be silent for long
         return self._open("GET", "follow the log of", PODS.path(namespace=namespace, name=pod, subresource="log"), query, timeout=timeout)
 
     def close(self) -> None:

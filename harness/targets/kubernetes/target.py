@@ -135,7 +135,7 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         grounds = execution.grounds
         if not (execution.is_over and execution.attempts.have_succeeded):
             with contextlib.suppress(OSError):  # a full disk keeps nothing from being ended
-                collect(grounds.api, grounds.namespace, grounds.launch.logs_dir / "cluster")
+                collect(grounds.api, grounds.namespace, grounds.launch.logs_dir / "cluster", self._clock)
         if execution.record is None:
             return execution.hush()
         ending = Ending(grounds.api, grounds.cluster, execution.record, self._clock)
