@@ -16,8 +16,10 @@ from harness.kind.node_network import put_back_network
 from harness.kind.topology import TPU_RESOURCE
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
-ROLE_LABEL = "io.x-k8s.kind.role"
-"""Source: kind labels its node containers so; there is no other record of them."""
+"""kind labels its node containers so; there is no other record of them.
+
+Source: kind v0.33.0, pkg/cluster/internal/providers/docker/constants.go.
+"""
 
 DOCKER_S = 30.0
 """Docker's own commands end in under two seconds; on a loaded machine they have taken ten."""

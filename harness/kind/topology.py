@@ -8,17 +8,26 @@ import msgspec
 from harness.errors import InvalidDocumentError
 
 POOL_LABEL = "cloud.google.com/gke-nodepool"
-"""Source: GKE sets it on every node of a pool; guide B's ResourceFlavors select by it."""
+"""GKE sets it on every node of a pool; guide B's ResourceFlavors select by it.
+
+Source: https://docs.cloud.google.com/kubernetes-engine/docs/tutorials/ray-kueue-dws.
+"""
 
 ACCELERATOR_LABEL = "cloud.google.com/gke-tpu-accelerator"
 TOPOLOGY_LABEL = "cloud.google.com/gke-tpu-topology"
 TPU_RESOURCE = "google.com/tpu"
 
 TPU_TAINT = "google.com/tpu"
-"""Source: GKE taints every TPU node `google.com/tpu=present:NoSchedule`."""
+"""GKE taints every TPU node with it, effect NoSchedule; pods that ask for chips tolerate it.
+
+Source: https://docs.cloud.google.com/kubernetes-engine/docs/tutorials/ray-kueue-dws (its tolerations).
+"""
 
 QUEUED_TAINT = "cloud.google.com/gke-queued"
-"""Source: GKE taints nodes of a pool with queued provisioning `cloud.google.com/gke-queued=true:NoSchedule`."""
+"""GKE taints nodes of a pool with queued provisioning with it, effect NoSchedule.
+
+Source: as above, and https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest.
+"""
 
 
 class Taint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

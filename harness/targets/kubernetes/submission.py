@@ -22,7 +22,7 @@ HEAD_POOL = "default-pool"
 COORDINATOR_PORT = 8476
 """JAX's own default on Cloud TPU. Source: jax, jax/_src/clusters/cloud_tpu_cluster.py."""
 
-TOPOLOGIES = {4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8"}
+TOPOLOGIES = {1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
 """Of a v6e slice, by its chips. Source: https://docs.cloud.google.com/tpu/docs/v6e"""
 
 HEAD_GRACE_S = 5
@@ -38,7 +38,7 @@ class Submission:
     """Makes the objects of one run.
 
     Raises:
-        InvalidDocumentError: When the manifest of the scenario cannot be submitted.
+        InvalidDocumentError: When the manifest of the scenario cannot be submitted, or a RayJob asks for a slice that there is none of.
     """
 
     def __init__(self, edits: PodEdits, *, ray_version: str) -> None:
@@ -47,6 +47,8 @@ class Submission:
         self._cluster = edits.launch.cluster
         self._ray_version = ray_version
         self._written = _read(self._launch.root / self._cluster.manifest) if self._cluster.manifest else []
+        if self.resource == RAY_JOBS:
+            _refuse_slice(self._launch.job, chips=self._cluster.chips, hosts=self._launch.ranks)
 
     @property
     def resource(self) -> Resource:
@@ -187,7 +189,7 @@ class Submission:
         Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ray; KubeRay with gate RayMultiHostIndexing (labels).
         """
         chips = self._cluster.chips * self._launch.ranks
-        told = {"JAX_PLATFORMS": "cpu", "TPU_ACCELERATOR_TYPE": f"v6e-{chips}", "TPU_TOPOLOGY": TOPOLOGIES.get(chips, f"1x{chips}")}
+        told = {"JAX_PLATFORMS": "cpu", "TPU_ACCELERATOR_TYPE": f"v6e-{chips}", "TPU_TOPOLOGY": TOPOLOGIES[chips]}
         return [
             *constants(told),
             from_field("TPU_WORKER_ID", f"metadata.labels['{RANK_LABELS[1]}']"),
@@ -218,6 +220,16 @@ def _submitter() -> Object:
     """
     container = {"name": "ray-job-submitter", "resources": copy.deepcopy(SUBMITTER_RESOURCES)}
     return {"spec": {"restartPolicy": "Never", "nodeSelector": {POOL_LABEL: HEAD_POOL}, "containers": [container]}}
+
+
+def _refuse_slice(job: str, *, chips: int, hosts: int) -> None:
+    """Refuse what no TPU looks like: jobs would be told a topology that does not exist."""
+    if chips * hosts not in TOPOLOGIES:
+        known = ", ".join(map(str, TOPOLOGIES))
+        problem = f"{hosts} hosts with {chips} each are {chips * hosts} chips, and a v6e slice has {known}"
+        raise InvalidDocumentError(
+            document=job, field="cluster.chips", problem=problem, advice="change `cluster.chips` or `workload.ranks`"
+        )
 
 
 def _read(path: Path) -> list[Object]:

@@ -226,3 +226,10 @@ def test_a_manifest_that_is_not_there_is_refused(tmp_path):
 def test_a_directory_that_is_on_no_node_is_refused(tmp_path):
     with pytest.raises(InvalidDocumentError, match=r"/elsewhere is on no node of the cluster"):
         submission_of(tmp_path, directory=Path("/elsewhere"))
+
+
+def test_a_slice_that_there_is_none_of_is_refused(tmp_path):
+    with pytest.raises(InvalidDocumentError, match=r"3 hosts with 4 each are 12 chips, and a v6e slice has 1, 4, 8, 16"):
+        submission_of(tmp_path, ranks=3, cluster=Cluster(submits="ray-job"))
+
+    assert submission_of(tmp_path, ranks=3).build(0)["spec"]["completions"] == 3
