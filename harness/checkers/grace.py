@@ -73,7 +73,7 @@ def check(expectation: GraceConduct, evidence: Evidence) -> Finding:
     judged = [conduct for conduct in conducts if not conduct.is_cut]
     ruling.facts += [f"{conduct}{' (it was killed by something else)' if conduct.is_cut else ''}" for conduct in conducts]
     for conduct in judged:
-        _judge_exit(conduct, expectation, ruling)
+        _judge_exit(conduct, expectation, evidence=evidence, ruling=ruling)
         _doubt_unnoticed(conduct, evidence, ruling)
         if expectation.saves:
             _judge_save(conduct, evidence, ruling)
@@ -109,8 +109,8 @@ def _conduct(attempt: Attempt, evidence: Evidence) -> _Conduct | None:
     )
 
 
-def _judge_exit(conduct: _Conduct, expectation: GraceConduct, ruling: Ruling) -> None:
-    """It notices, and leaves by itself with time to spare."""
+def _judge_exit(conduct: _Conduct, expectation: GraceConduct, *, evidence: Evidence, ruling: Ruling) -> None:
+    """It notices, and leaves by itself with time to spare; where nobody looked for a while, its end may have been seen late."""
     end = conduct.attempt.exit
     if end is None or conduct.margin_s is None:
         ruling.doubts.append(f"the end of {conduct.who} was not seen")
@@ -121,7 +121,9 @@ def _judge_exit(conduct: _Conduct, expectation: GraceConduct, ruling: Ruling) ->
         ruling.broken.append(f"{conduct.who} did not notice its notice: SIGTERM itself ended it, {end.t_s - conduct.signal_s:.2f} s later")
     elif conduct.margin_s < expectation.margin_s_min:
         promised = f"{expectation.margin_s_min:g} s are promised"
-        ruling.broken.append(f"{conduct.who} left with {conduct.margin_s:.2f} s of its grace, {promised}: {conduct}")
+        is_late_to_see = any(conduct.signal_s <= lost.t_s <= (conduct.exit_s or lost.t_s) for lost in evidence.lost("moments"))
+        left = f"{conduct.who} left with {conduct.margin_s:.2f} s of its grace, {promised}: {conduct}"
+        (ruling.doubts if is_late_to_see else ruling.broken).append(left)
 
 
 def _doubt_unnoticed(conduct: _Conduct, evidence: Evidence, ruling: Ruling) -> None:

@@ -70,7 +70,7 @@ class GoldenKnown(Event, frozen=True, kw_only=True, tag="golden"):
 class ObservationLost(Event, frozen=True, kw_only=True, tag="observation.lost"):
     """Something was not recorded (a limit, garbage, an unreadable file): what depends on it is unknown."""
 
-    what: Literal["events", "logs", "checkpoints", "cluster", "cluster-events"]
+    what: Literal["events", "logs", "checkpoints", "cluster", "cluster-events", "moments"]
     count: int
     detail: str
 

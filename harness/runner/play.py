@@ -24,6 +24,7 @@ from harness.history import (
     GoldenKnown,
     HangCalled,
     HistoryWriter,
+    ObservationLost,
     RunClosed,
     RunOpened,
 )
@@ -39,6 +40,9 @@ from harness.watchdog import Watchdog
 
 TICK_S = 0.05
 """The longest nap of the loop. Barriers, output and exits wake it at once; only event files and timers wait for it."""
+
+STALL_S = 1.0
+"""Faults that act for longer than this, as a node that is slow to take a command does, make what ended meanwhile be seen late."""
 
 RECORDED_PACKAGES = ("jax", "jaxlib", "orbax-checkpoint", "optax", "ray", "msgspec")
 """Versions written into the header: a changed trajectory is often a changed one of these."""
@@ -155,11 +159,19 @@ class _Performance:
         """What was seen is recorded before we act on it; who waits at the barrier goes on only when we have acted."""
         polled = self._stage.target.poll()
         self._take_in(polled)
-        self._injector.tick(polled)
+        self._let_faults_act(polled)
         for event in polled:
             if isinstance(event, BarrierReached):
                 self._stage.target.release(event)
         return self._call_hang()
+
+    def _let_faults_act(self, polled: Sequence[Event]) -> None:
+        began_s = self._now_s()
+        self._injector.tick(polled)
+        stalled_s = self._now_s() - began_s
+        if stalled_s > STALL_S:
+            detail = f"nobody looked for {stalled_s:.1f} s while faults acted: what ended meanwhile was seen after it"
+            self._record([ObservationLost(t_s=self._now_s(), what="moments", count=1, detail=detail)])
 
     def _take_in(self, events: Sequence[Event]) -> None:
         """Record what was seen or done, and what storage shows after it."""

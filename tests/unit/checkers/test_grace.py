@@ -66,6 +66,14 @@ def test_too_small_a_margin_is_broken():
     assert judge(run, margin_s_min=0.5).outcome is Outcome.VALID
 
 
+@pytest.mark.parametrize(("stall_s", "outcome"), [(1.75, Outcome.UNKNOWN), (1.0, Outcome.INVALID), (30.0, Outcome.INVALID)])
+def test_an_end_that_was_seen_late_proves_no_small_margin(stall_s: float, outcome: Outcome):
+    run = resume(told().here(SigtermSeen).save(7).exit(143, cause="fault"), 7)
+    run.events.append(ObservationLost(t_s=stall_s, what="moments", count=1, detail="nobody looked"))
+
+    assert judge(run, margin_s_min=9.9).outcome is outcome
+
+
 def test_a_missing_final_save_is_broken_where_one_is_promised():
     run = resume(told().here(SigtermSeen).exit(143, cause="fault"), 5)
     finding = judge(run)

@@ -23,6 +23,7 @@ from harness.history import (
     HangCalled,
     HistoryWriter,
     JobEvent,
+    ObservationLost,
     RunClosed,
     RunOpened,
     StepDone,
@@ -260,6 +261,20 @@ def test_a_hang_ends_a_run_and_is_recorded(tmp_path: Path):
 def test_silence_that_is_ours_is_no_hang(theatre: Theatre):
     events = theatre.play(scenario(HOLD, deadline_s=9.0, expects=(Completes(), NoHang(quiet_s=1.0))))
     assert closed(events).reason == "deadline"
+
+
+@pytest.mark.parametrize(("slow_s", "count"), [(0.5, 0), (3.0, 1)])
+def test_a_fault_that_acts_for_long_is_told_for_nobody_looked_meanwhile(theatre: Theatre, monkeypatch, slow_s: float, count: int):
+    signal = theatre.target.signal
+
+    def slow(*arguments: object, **more: object) -> object:
+        theatre.clock.advance(slow_s)
+        return signal(*arguments, **more)
+
+    monkeypatch.setattr(theatre.target, "signal", slow)
+    lost = of_type(theatre.play(scenario(Injection(fault=Kill(), at=AtStep(step=3)))), ObservationLost)
+
+    assert [(event.what, event.count) for event in lost] == [("moments", 1)] * count
 
 
 def test_an_interrupt_ends_a_run_whole_and_is_raised_again(tmp_path: Path):
