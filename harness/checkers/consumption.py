@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from harness.checkers.cluster import admissions_of, looked_s, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import NodeSeen, PodSeen, ProvisioningSeen
+from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.scenario.expectations import ConsumesProvisioning
 from harness.verdict import Finding
 
@@ -12,9 +13,6 @@ CHECKER = "consumes-provisioning"
 
 QUEUED_TAINT = "cloud.google.com/gke-queued:"
 """On nodes of pools with queued provisioning. Source: the guide for DWS flex-start on GKE (plan B nodes)."""
-
-REQUEST_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
-CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
 
 QUEUED_CLASS = "queued-provisioning.gke.io"
 """Requests of other classes book nothing: GKE takes their pods for strangers. Source: GKE's autoscaler, package queuedwrapper."""
@@ -53,7 +51,7 @@ def _is_of_provisioned_admission(pod: PodSeen, evidence: Evidence) -> bool:
 
 def _judge(pod: PodSeen, requests: set[str], ruling: Ruling) -> None:
     who = f"task {pod.task} attempt {pod.attempt}: host {pod.rank} (pod {pod.name}, on {pod.node} of {pod.pool or 'no pool'})"
-    carried = {REQUEST_ANNOTATION: pod.provisioning_request, CLASS_ANNOTATION: pod.provisioning_class}
+    carried = {CONSUME_ANNOTATION: pod.provisioning_request, CLASS_ANNOTATION: pod.provisioning_class}
     missing = [name for name, value in carried.items() if not value]
     if missing:
         ruling.broken.append(f"{who} ran on provisioned capacity without {' and '.join(missing)}")

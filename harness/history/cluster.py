@@ -10,6 +10,13 @@ import msgspec
 
 from harness.history.events import Event, Located
 
+CONSUME_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
+CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
+"""On a pod: the request for capacity whose nodes it may use, and the class of that request.
+
+Source: kueue, pkg/controller/admissionchecks/provisioning/constants.go.
+"""
+
 PodRole = Literal["host", "head", "submitter"]
 """What a pod is to its job: one of the hosts that train, Ray's head, or the pod that submits to it."""
 

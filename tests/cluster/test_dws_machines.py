@@ -6,6 +6,7 @@ import pytest
 
 from harness.clock import SystemClock
 from harness.history import Event, PoolScaled
+from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import KindCluster, NodeContainers
 from harness.scenario import Cluster, Phase, PoolAnswer, ProvisioningScript
 from harness.targets.kubernetes.api import (
@@ -20,7 +21,7 @@ from harness.targets.kubernetes.api import (
 )
 from harness.targets.kubernetes.autoscaler import OnDemandAutoscaler
 from harness.targets.kubernetes.dws import DwsSimulator
-from harness.targets.kubernetes.dws_requests import CLASS_ANNOTATION, CONSUME_ANNOTATION, PROVISIONING_CLASS, REQUEST_LABEL
+from harness.targets.kubernetes.dws_requests import PROVISIONING_CLASS, REQUEST_LABEL
 from harness.targets.kubernetes.dws_states import State
 from harness.targets.kubernetes.inventory import node_of, phase_of
 from harness.targets.kubernetes.pools import DWS_POOL, ON_DEMAND_POOL, NodePools

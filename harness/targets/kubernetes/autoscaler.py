@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from harness.clock import Clock
 from harness.history import Event, PoolScaled
+from harness.history.cluster import CONSUME_ANNOTATION
 from harness.kind.topology import POOL_LABEL
 from harness.scenario import PoolAnswer
 from harness.targets.kubernetes.api import EVENTS, PODS, Api, ApiError, Object, annotations_of, conditions_of, name_of, uid_of
 from harness.targets.kubernetes.dws_reasons import PROJECT, QUOTA_EXCEEDED_MESSAGE, QUOTA_METRIC, REGION, ZONE
-from harness.targets.kubernetes.dws_requests import CONSUME_ANNOTATION, chips_of, nodes_needed
+from harness.targets.kubernetes.dws_requests import chips_of, nodes_needed
 from harness.targets.kubernetes.inventory import is_living, node_of
 from harness.targets.kubernetes.pools import ON_DEMAND_POOL, NodePools
 from harness.targets.kubernetes.watching import Change

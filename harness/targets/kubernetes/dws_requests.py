@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.history import ConditionState
+from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import NodePool
 from harness.kind.topology import TPU_RESOURCE
 from harness.targets.kubernetes.api import Object, conditions_of, name_of, uid_of
@@ -16,10 +17,6 @@ PROVISIONING_CLASS = "queued-provisioning.gke.io"
 
 REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"
 """On a node: the resize request that brought it. Source: GKE's autoscaler, package labels."""
-
-CONSUME_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
-CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
-"""On a pod: the request whose capacity it may use. Source: k8s.io/autoscaler, apis/provisioningrequest."""
 
 MAX_RUN_PARAMETER = "maxRunDurationSeconds"
 VALID_UNTIL_PARAMETER = "ValidUntilSeconds"

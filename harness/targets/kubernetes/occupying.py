@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from harness.kind import RUN_ID_LABEL, KindCluster
 from harness.kind.topology import TPU_RESOURCE
 from harness.targets.kubernetes.api import JOBS, PODS, PRIORITY_CLASSES, RESOURCE_FLAVORS, WORKLOADS, Api, Object, name_of, uid_of
+from harness.targets.kubernetes.submission import PRIORITY_LABEL, QUEUE_LABEL
 from harness.undo import DeleteObject
-
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-"""Source: https://kueue.sigs.k8s.io/docs/concepts/workload_priority_class/."""
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 """On the pods of a Job. Source: https://kubernetes.io/docs/reference/labels-annotations-taints/."""

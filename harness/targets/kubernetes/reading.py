@@ -12,14 +12,11 @@ from harness.history import (
     SubmissionSeen,
     WorkloadSeen,
 )
+from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind.topology import POOL_LABEL, TPU_RESOURCE
 from harness.protocol.attempt_key import AttemptKey
 from harness.targets.kubernetes.api import Object, annotations_of, conditions_of, labels_of, name_of, uid_of
 from harness.targets.kubernetes.inventory import node_of, phase_of, rank_of, role_of
-
-CONSUMED_REQUEST = "autoscaling.x-k8s.io/consume-provisioning-request"
-CONSUMED_CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
-"""Source: kueue, pkg/controller/admissionchecks/provisioning/constants.go."""
 
 TOLD_LABELS = (
     "cloud.google.com/scheduled-maintenance-time",
@@ -57,8 +54,8 @@ def pod_seen(pod: Object, key: AttemptKey, t_s: float, *, pools: Mapping[str, st
         reason=reason_of(pod),
         exit_code=exit_code_of(pod),
         grace_s=float(grace_s) if is_terminating and grace_s is not None else None,
-        provisioning_request=annotations.get(CONSUMED_REQUEST, ""),
-        provisioning_class=annotations.get(CONSUMED_CLASS, ""),
+        provisioning_request=annotations.get(CONSUME_ANNOTATION, ""),
+        provisioning_class=annotations.get(CLASS_ANNOTATION, ""),
         selector=_pairs(spec.get("nodeSelector") or {}),
     )
 

@@ -17,6 +17,7 @@ NAME_LENGTH_MAX = 40
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+"""Source: https://kueue.sigs.k8s.io/docs/concepts/workload_priority_class/."""
 
 HEAD_POOL = "default-pool"
 COORDINATOR_PORT = 8476

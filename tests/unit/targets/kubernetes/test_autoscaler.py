@@ -6,12 +6,12 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.history import Event, PoolScaled
+from harness.history.cluster import CONSUME_ANNOTATION
 from harness.kind import DEFAULT_TOPOLOGY
 from harness.kind.topology import POOL_LABEL
 from harness.scenario import PoolAnswer
 from harness.targets.kubernetes.api import EVENTS, PODS, ApiError, Object, Resource
 from harness.targets.kubernetes.autoscaler import SETTLE_S, OnDemandAutoscaler
-from harness.targets.kubernetes.dws_requests import CONSUME_ANNOTATION
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.watching import Watched
 

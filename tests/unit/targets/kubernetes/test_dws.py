@@ -7,6 +7,7 @@ import pytest
 from harness.clock import ManualClock
 from harness.errors import UnknownNameError
 from harness.history import Event, PoolScaled
+from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import DEFAULT_TOPOLOGY
 from harness.scenario import Cluster, Phase, ProvisioningScript
 from harness.targets.kubernetes.api import (
@@ -23,7 +24,7 @@ from harness.targets.kubernetes.api import (
     uid_of,
 )
 from harness.targets.kubernetes.dws import NO_ROOM_S, UNANSWERED_S, UPDATES_A_LOOP_MAX, DwsSimulator
-from harness.targets.kubernetes.dws_requests import CLASS_ANNOTATION, CONSUME_ANNOTATION, PROVISIONING_CLASS, REQUEST_LABEL
+from harness.targets.kubernetes.dws_requests import PROVISIONING_CLASS, REQUEST_LABEL
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.watching import Watched
 
