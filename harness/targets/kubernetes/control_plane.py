@@ -3,6 +3,7 @@
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.capabilities import Component
@@ -75,17 +76,19 @@ class ControlPlaneHosting(ABC):
     def forget_image(self, nodes: Sequence[str]) -> str:
         """See ``ControlPlaneHost``."""
         image = full_name(self.grounds.cluster.job_image)
-        with told_as_lookup_errors():
-            for node in nodes:
-                self.grounds.machines.exec(node, ["sh", "-ec", forgetting_script(image)])
+        machines, script = self.grounds.machines, forgetting_script(image)
+        with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
+            for forgotten in [together.submit(machines.exec, node, ["sh", "-ec", script]) for node in nodes]:
+                forgotten.result()
         return f"{image} is unknown on {', '.join(nodes)}, as their runtimes say"
 
     def restore_image(self, nodes: Sequence[str]) -> str:
         """See ``ControlPlaneHost``."""
         image = full_name(self.grounds.cluster.job_image)
-        with told_as_lookup_errors():
-            for node in nodes:
-                restore_image(self.grounds.machines, node, image)
+        machines = self.grounds.machines
+        with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
+            for restored in [together.submit(restore_image, machines, node, image) for node in nodes]:
+                restored.result()
         return f"{image} is known on {', '.join(nodes)} again, as their runtimes say"
 
     def image_undo(self, nodes: Sequence[str]) -> tuple[ClusterAction, ...]:

@@ -102,9 +102,10 @@ class NodeHosting(ABC):
     def break_nodes(self, nodes: Sequence[str], how: Breakage) -> None:
         """See ``NodeHost``."""
         pods = self._pods_by_node(nodes)
-        with told_as_lookup_errors():
-            for node in nodes:
-                break_machine(self.grounds.machines, self.grounds.cluster, node, how)
+        ground = self.grounds
+        with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
+            for node, broken in [(node, together.submit(break_machine, ground.machines, ground.cluster, node, how)) for node in nodes]:
+                broken.result()
                 if how == "power-off":  # the others leave containers running: what ends those later says so itself
                     self.grounds.note_hurt(pods[node])
 

@@ -1,5 +1,6 @@
 """Components are found by their labels and killed by their container; images are kept while they are forgotten."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,15 @@ def test_an_image_is_taken_from_nodes_and_given_back(host) -> None:
     assert host.forget_image(["worker2", "worker3"]) == f"{IMAGE} is unknown on worker2, worker3, as their runtimes say"
     assert host.restore_image(["worker2"]) == f"{IMAGE} is known on worker2 again, as their runtimes say"
     assert host.machines.scripts() == [forgetting_script(IMAGE), forgetting_script(IMAGE), restoring_script(IMAGE)]
+
+
+def test_nodes_are_told_at_once_so_that_the_slowest_alone_is_waited_for(host, monkeypatch) -> None:
+    both = threading.Barrier(2)
+    monkeypatch.setattr(host.machines, "exec", lambda *_, **__: both.wait(10.0))
+
+    host.forget_image(["worker2", "worker3"])
+    host.restore_image(["worker2", "worker3"])
+    host.break_nodes(["worker2", "worker3"], "kubelet")
 
 
 def test_a_node_that_does_not_do_it_is_told(host) -> None:
