@@ -2,6 +2,8 @@
 
 from harness.errors import BrokenHarnessError
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL
+from harness.kind.nodes import DOCKER_S
+from harness.kind.nodes import READY_S as NODES_READY_S
 from harness.targets.kubernetes.api import NAMESPACES, labels_of, resource_of
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.manifest_files import guide_queues, read_manifest
@@ -12,8 +14,9 @@ from harness.targets.kubernetes.run_record import RunRecord, write_record
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
 
-READY_S = 150.0
-"""For node pools to have their first sizes: a machine that starts takes up to 15 s, four at once on two cores a minute."""
+READY_S = 2 * NODES_READY_S + 4 * DOCKER_S
+"""For node pools to have their first sizes: one shrinks, then another one grows, each within its own deadline, which says more. A machine
+that starts takes up to 15 s, four at once on two cores a minute."""
 
 
 class Arrangement:
@@ -72,7 +75,8 @@ class Arrangement:
             self._queues.await_active()
             self._is_ready = True
         if not self._is_ready and now_s > self._ready_by_s:
-            raise BrokenHarnessError(f"the node pools did not come to their first sizes within {READY_S:g} s; run `harness down kind`")
+            advice = "see `docker ps --all` for nodes that do not run; on a machine that is busy with other things run it again"
+            raise BrokenHarnessError(f"the node pools did not come to their first sizes within {READY_S:g} s; {advice}")
         return self._is_ready
 
     def _refuse_foreign_namespace(self) -> None:
