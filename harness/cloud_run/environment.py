@@ -6,6 +6,9 @@ from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError
 from harness.protocol.attempt_key import AttemptKey
 
+CHECKPOINTS_AT = "/checkpoints"
+"""Where a container sees its checkpoints: where the guide for Cloud Run mounts its bucket."""
+
 EXECUTION_SUFFIX_LENGTH = 5
 """As Cloud Run writes it: the job, a hyphen, five letters or digits."""
 

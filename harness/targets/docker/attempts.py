@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.capabilities import Launch
 from harness.clock import Clock
 from harness.cloud_run.attempt import Attempt, AttemptParts, Voices
-from harness.cloud_run.environment import platform_variables
+from harness.cloud_run.environment import CHECKPOINTS_AT, platform_variables
 from harness.errors import TargetUnavailableError, WorkloadMissingError
 from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.barrier import Barrier, make_socket_directory
@@ -23,7 +23,7 @@ from harness.targets.docker.attached_output import AttachedOutput
 from harness.targets.docker.container import END_ROUND_S, Container
 from harness.targets.docker.engine import ContainerSpec, NotStartableError
 from harness.targets.docker.footprint import remove_footprint, write_footprint
-from harness.targets.docker.images import CHECKPOINTS_AT, environment_mount
+from harness.targets.docker.images import environment_mount
 from harness.targets.docker.presence import open_engine
 from harness.targets.docker.process_namespace import ProcessNamespace, is_first_of_a_namespace
 

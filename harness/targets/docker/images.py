@@ -10,9 +10,6 @@ from harness.kind.cluster import ENVIRONMENT_MOUNT
 
 IMAGE_VARIABLE = "HARNESS_DOCKER_IMAGE"
 
-CHECKPOINTS_AT = "/checkpoints"
-"""Where the guide mounts its bucket."""
-
 INTERPRETER = "python3"
 """By name: an image has its own, wherever it lies."""
 

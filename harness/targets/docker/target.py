@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.capabilities import Fidelity, Launch
-from harness.cloud_run.environment import check_texts
+from harness.cloud_run.environment import CHECKPOINTS_AT, check_texts
 from harness.cloud_run.target import CloudRunTarget
 from harness.errors import InvalidDocumentError, TargetUnavailableError
 from harness.targets.docker.fidelity import FIDELITY
-from harness.targets.docker.images import CHECKPOINTS_AT, INTERPRETER, advice_for, image_of
+from harness.targets.docker.images import INTERPRETER, advice_for, image_of
 from harness.targets.docker.presence import open_engine
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.capabilities import Launch
-from harness.cloud_run.environment import platform_variables
+from harness.cloud_run.environment import CHECKPOINTS_AT, platform_variables
 from harness.errors import InvalidDocumentError
 from harness.history.cluster import PodRole
 from harness.kind import ENVIRONMENT_MOUNT, RUN_ID_LABEL, KindCluster
@@ -12,7 +12,7 @@ from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.variables import Doors, protocol_variables
 from harness.targets.kubernetes.api import Object
 from harness.targets.kubernetes.inventory import ROLE_LABEL, TASK_LABEL
-from harness.targets.kubernetes.run_storage import CHECKPOINTS_MOUNT, RunStorage
+from harness.targets.kubernetes.run_storage import RunStorage
 
 INTERPRETER = f"{ENVIRONMENT_MOUNT}/bin/python"
 
@@ -85,7 +85,7 @@ class PodEdits:
             events=f"{self.storage.events}/$({POD_NAME_VARIABLE}).jsonl",
             barrier=str(self.storage.socket_path(task)) if armed else "",
         )
-        platform = platform_variables(launch, AttemptKey(task, 0), CHECKPOINTS_MOUNT)
+        platform = platform_variables(launch, AttemptKey(task, 0), CHECKPOINTS_AT)
         del platform[UNKNOWN_ATTEMPT]
         own = [from_field(POD_NAME_VARIABLE, "metadata.name"), from_field(POD_UID_VARIABLE, "metadata.uid")]
         return own + constants(dict(launch.environment) | platform | protocol_variables(launch.run_id, doors, armed))
@@ -93,7 +93,7 @@ class PodEdits:
     def _places(self) -> list[tuple[str, str, str, bool]]:
         """Name of the volume, path on the node, path in the pod, whether the pod may write there."""
         places = [
-            ("harness-checkpoints", str(self.storage.checkpoints), CHECKPOINTS_MOUNT, True),
+            ("harness-checkpoints", str(self.storage.checkpoints), CHECKPOINTS_AT, True),
             ("harness-events", str(self.storage.events), str(self.storage.events), True),
             ("harness-sockets", str(self.storage.sockets), str(self.storage.sockets), True),
             ("harness-environment", str(self.cluster.environment_dir), str(ENVIRONMENT_MOUNT), False),

@@ -6,7 +6,7 @@ Where the engine's kernel is another machine's (Docker Desktop) none is found, a
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.process_table import ProcessTable, State, read_row, read_table, send
+from harness.process_table import ProcessTable, Searches, State, inside_id, read_row, read_table, send
 from harness.protocol.variables import RUN_ID_VARIABLE
 from harness.targets.kubernetes.api import Object, name_of, uid_of
 from harness.targets.kubernetes.pod_edits import POD_UID_VARIABLE
@@ -15,17 +15,13 @@ FIRST = 1
 """The id of a container's first process in its own namespace."""
 
 
-SEARCHES_A_MOMENT = 8
-"""A look at all processes takes some 5 ms: a job that names ids that are not there must not make us do nothing else."""
-
-
 class PodProcesses:
     """Finds and signals the processes of one run."""
 
     def __init__(self, run_id: str) -> None:
         self._run_mark = f"{RUN_ID_VARIABLE}={run_id}".encode()
         self._here: dict[str, dict[int, int]] = {}
-        self._searched_s, self._searches = -1.0, 0
+        self._searches = Searches()
 
     def of(self, pod: Object, table: ProcessTable | None = None) -> tuple[int, ...]:
         """Those of a pod that are alive, its first one first; none when it has not started, or they are not seen here."""
@@ -38,7 +34,7 @@ class PodProcesses:
     def here(self, uid: str, inside: int, now_s: float) -> int:
         """The id on this machine of the process that a pod names so; 0 when there is none, or it is gone before it was looked for."""
         known = self._here.setdefault(uid, {})
-        if inside not in known and inside > 0 and self._may_search(now_s):
+        if inside not in known and inside > 0 and self._searches.may_go_on(now_s):
             known |= {inside_id(pid): pid for pid in self._of(uid, read_table())}
         return known.get(inside, 0)
 
@@ -63,12 +59,6 @@ class PodProcesses:
     def _of(self, uid: str, table: ProcessTable) -> list[int]:
         return [pid for pid in table.carrying((self._run_mark, f"{POD_UID_VARIABLE}={uid}".encode())) if table.is_alive(pid)]
 
-    def _may_search(self, now_s: float) -> bool:
-        if now_s != self._searched_s:
-            self._searched_s, self._searches = now_s, 0
-        self._searches += 1
-        return self._searches <= SEARCHES_A_MOMENT
-
 
 def states_of(pids: Iterable[int]) -> dict[int, str]:
     """The state of each process."""
@@ -85,18 +75,6 @@ def send_all(pids: Iterable[int], number: int) -> tuple[int, ...]:
     if not reached:
         raise LookupError("the processes have ended, or are not this user's to signal")
     return reached
-
-
-def inside_id(pid: int) -> int:
-    """The id of a process in its innermost namespace; 0 when it is gone.
-
-    Source: https://man7.org/linux/man-pages/man7/pid_namespaces.7.html
-    """
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), 0)
 
 
 def pod_uid_of(pid: int) -> str:

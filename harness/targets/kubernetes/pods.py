@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from harness.capabilities import PodName, Processes
+from harness.cloud_run.environment import CHECKPOINTS_AT
 from harness.scenario.cluster_faults import Part
 from harness.targets.kubernetes.api import CONFLICT, NOT_FOUND, PODS, TOO_MANY_REQUESTS, ApiError
 from harness.targets.kubernetes.execution import ClusterExecution
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.inventory import names_of
 from harness.targets.kubernetes.pod_edits import INTERPRETER
-from harness.targets.kubernetes.run_storage import CHECKPOINTS_MOUNT
 
 _REFUSALS = {NOT_FOUND: "is gone", CONFLICT: "is gone", TOO_MANY_REQUESTS: "is protected by a disruption budget"}
 
@@ -77,4 +77,4 @@ class PodHosting(ABC):
     def mounted_at(self, checkpoint_dir: Path) -> str:
         """See ``ImageHost``."""
         del checkpoint_dir
-        return CHECKPOINTS_MOUNT
+        return CHECKPOINTS_AT

@@ -16,9 +16,6 @@ from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError, StoreError
 from harness.protocol.barrier import SOCKET_PATH_BYTES_MAX
 
-CHECKPOINTS_MOUNT = "/checkpoints"
-"""Where a job sees its checkpoints, as in the guide for Cloud Run."""
-
 
 class RunStorage:
     """The directories of one run.

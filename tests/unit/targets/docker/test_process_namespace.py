@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from harness.process_table import ProcessRow, ProcessTable
+from harness.process_table import SEARCHES_A_MOMENT, ProcessRow, ProcessTable
 from harness.targets.docker import process_namespace
-from harness.targets.docker.process_namespace import SEARCHES_A_MOMENT, ProcessNamespace, is_first_of_a_namespace
+from harness.targets.docker.process_namespace import ProcessNamespace, is_first_of_a_namespace
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def searches(monkeypatch):
     table = ProcessTable(ProcessRow(pid=pid, parent=parent, session=pid, state=state, started=0.0) for pid, parent, state in rows)
     searched: list[int] = []
     monkeypatch.setattr(process_namespace, "read_table", lambda: searched.append(1) or table)
-    monkeypatch.setattr(process_namespace, "_inside", {100: 1, 101: 7, 102: 8, 200: 1}.get)
+    monkeypatch.setattr(process_namespace, "inside_id", {100: 1, 101: 7, 102: 8, 200: 1}.get)
     return searched, table
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from harness.capabilities import Launch
 from harness.history import BarrierReached, LogLine, ObservationLost, StepDone
+from harness.process_table import inside_id
 from harness.protocol.attempt_key import AttemptKey
 from harness.targets.kubernetes.pod_log import PodLog
-from harness.targets.kubernetes.pod_processes import PodProcesses, inside_id, pod_uid_of, send_all, states_of
+from harness.targets.kubernetes.pod_processes import PodProcesses, pod_uid_of, send_all, states_of
 from harness.targets.kubernetes.voices import Voices
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 
