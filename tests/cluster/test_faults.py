@@ -268,7 +268,7 @@ def test_occupied_capacity_is_held_before_the_job_comes(tmp_path, api) -> None:
         assert api.get(JOBS, "occupant-hit", trial.target.grounds.namespace) is not None
 
 
-def test_revoked_capacity_deactivates_and_somebody_activates_again(tmp_path) -> None:
+def test_revoked_capacity_deactivates_and_somebody_lets_the_job_be_queued_again(tmp_path) -> None:
     injections = (
         Injection(fault=LowerQuota(to=0, duration_s=200.0), at=AtSubmission(), name="quota"),
         Injection(fault=RevokeCapacity(reactivate_s=1.0), at=ADMITTED, name="revoke"),
@@ -284,10 +284,10 @@ def test_revoked_capacity_deactivates_and_somebody_activates_again(tmp_path) -> 
         trial.until(lambda: any(not event.is_active for event in trial.of(WorkloadSeen)), "deactivated")
         trial.until(
             lambda: any(
-                getattr(event, "injection", "") == "revoke" and "activated again" in getattr(event, "evidence", "")
+                getattr(event, "injection", "") == "revoke" and "was deleted; " in getattr(event, "evidence", "")
                 for event in trial.events
             ),
-            "activated",
+            "made anew",
         )
 
 
