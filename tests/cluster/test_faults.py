@@ -284,8 +284,7 @@ def test_revoked_capacity_deactivates_and_somebody_lets_the_job_be_queued_again(
         trial.until(lambda: any(not event.is_active for event in trial.of(WorkloadSeen)), "deactivated")
         trial.until(
             lambda: any(
-                getattr(event, "injection", "") == "revoke" and "was deleted; " in getattr(event, "evidence", "")
-                for event in trial.events
+                getattr(event, "injection", "") == "revoke" and "was deleted; " in getattr(event, "evidence", "") for event in trial.events
             ),
             "made anew",
         )
