@@ -10,18 +10,13 @@ from itertools import pairwise
 
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, FaultRequested, NodeSeen, PodSeen, TaskFinished
+from harness.ledger.hits import RUNS_ON
 from harness.lineage import Attempt
 from harness.scenario import Injection, injection_name, kind_of
 from harness.scenario.cluster_faults import (
     BreakNode,
-    CordonNode,
     DeletePods,
     EvictPods,
-    ForgetImage,
-    LimitNamespace,
-    LowerQuota,
-    OccupyCapacity,
-    RestartComponent,
 )
 from harness.scenario.expectations import WithinRetries
 from harness.scenario.faults import DamageFault, FailWrites, Maintenance, Pause, SlowWrites
@@ -33,9 +28,6 @@ OUTSIDE_CAUSES = frozenset({"fault", "timeout", "cancel", "grace", "platform"})
 """Causes of an exit that the platform or an injection is behind."""
 
 FAIL_WRITES = kind_of(FailWrites())
-RUNS_ON = CordonNode | LowerQuota | LimitNamespace | OccupyCapacity | RestartComponent | ForgetImage
-"""Faults of a cluster that keep away what would come later: what runs runs on. Kueue evicts nobody when a quota is lowered below what is
-used, a container needs neither the control plane nor its image once it runs."""
 
 CPU_MAINTENANCE = Maintenance(profile="cloudrun-job-cpu-maintenance")
 
@@ -117,7 +109,9 @@ def _can_end(injection: Injection | None) -> bool:
         return True
     if isinstance(injection.fault, DeletePods | EvictPods) and injection.fault.part == "submitter":
         return False  # whoever waits for the job's end has no part in its work
-    return not isinstance(injection.fault, Pause | SlowWrites | DamageFault | RUNS_ON) and injection.fault != CPU_MAINTENANCE
+    if isinstance(injection.fault, Pause | SlowWrites | DamageFault) or injection.fault == CPU_MAINTENANCE:
+        return False
+    return kind_of(injection.fault) not in RUNS_ON
 
 
 def _ran_on(injection: Injection | None, attempt: Attempt, between_s: tuple[float, float], evidence: Evidence) -> bool:

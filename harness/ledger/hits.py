@@ -9,7 +9,8 @@ from harness.history import FaultHealed, FaultRequested
 from harness.lineage import Incarnation, Lineage
 
 RUNS_ON = frozenset({"cordon-node", "lower-quota", "limit-namespace", "occupy-capacity", "restart-component", "forget-image"})
-"""Faults of a cluster that take nothing away from what runs: they hit what comes later."""
+"""Faults of a cluster that take nothing away from what runs: they hit what comes later. Kueue evicts nobody when a quota is lowered below
+what is used, a container needs neither the control plane nor its image once it runs."""
 
 LASTING = frozenset(
     {"delete-pods", "evict-pods", "drain-node", "lose-node", "lose-pool", "interrupt-node", "evict-workload", "preempt-workload"}
