@@ -51,6 +51,9 @@ QUIET_S = 3.0
 ROUND_S_MAX = 40.0
 READY_S = 60.0
 
+TEST_S_MAX = 900.0
+"""A test may wait for other runs on the cluster before it begins."""
+
 CONDITIONS = ("QuotaReserved", "Admitted", "Evicted", "Requeued", "Finished")
 
 

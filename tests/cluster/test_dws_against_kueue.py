@@ -19,6 +19,7 @@ from tests.cluster.kueue_trials import (
     NAME,
     READY_S,
     RECORD,
+    TEST_S_MAX,
     Context,
     KueueTrials,
     Look,
@@ -30,6 +31,8 @@ from tests.cluster.kueue_trials import (
     take_record,
     write_record,
 )
+
+pytestmark = pytest.mark.timeout(TEST_S_MAX)
 
 PROVISIONED = (State.PENDING, State.ACCEPTED, State.PROVISIONED)
 EXPIRED = (*PROVISIONED, State.BOOKING_EXPIRED)

@@ -26,7 +26,9 @@ from harness.targets.kubernetes.dws_states import State
 from harness.targets.kubernetes.inventory import node_of, phase_of
 from harness.targets.kubernetes.pools import DWS_POOL, ON_DEMAND_POOL, NodePools
 from harness.targets.kubernetes.watching import Watched, Watches
-from tests.cluster.kueue_trials import NAME, Context, KueueTrials
+from tests.cluster.kueue_trials import NAME, TEST_S_MAX, Context, KueueTrials
+
+pytestmark = pytest.mark.timeout(TEST_S_MAX)
 
 DEADLINE_S = 120.0
 TICK_S = 0.1

@@ -37,8 +37,9 @@ from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, NAMESPACES, NOD
 from harness.targets.kubernetes.nodes import MAINTENANCE_LABEL, TERMINATION_TAINT
 from harness.targets.kubernetes.quota import LIMIT_NAME, nominal_quota
 from tests.cluster.fault_trials import CHECKOUT, Trial
+from tests.cluster.kueue_trials import TEST_S_MAX
 
-pytestmark = pytest.mark.usefixtures("cluster")
+pytestmark = [pytest.mark.usefixtures("cluster"), pytest.mark.timeout(TEST_S_MAX)]
 
 RUNS = AfterSeconds(seconds=0.5)
 ADMITTED = OnCondition(of="workload", condition="Admitted")
