@@ -91,9 +91,7 @@ def test_a_job_that_wants_too_much_memory_fails_by_its_own_doing_and_not_by_ours
     assert outcomes(run)["landed"] is Outcome.VALID, run.explain()
     assert set(ends(run)) == {(SIGKILL, "platform")}
     assert "Memory limit of 160 MiB exceeded" in run.explain()
-    assert [
-        line for line in run.history.events if isinstance(line, LogLine) and line.text.startswith("Memory limit of 160 MiB exceeded")
-    ]
+    assert [line for line in run.history.events if isinstance(line, LogLine) and line.text.startswith("Memory limit of 160 MiB exceeded")]
 
 
 def test_a_job_that_is_killed_by_us_within_its_memory_is_valid(play_in_containers):

@@ -51,7 +51,10 @@ def test_no_api_is_served_by_kueue_so_that_namespaces_can_go_while_it_is_down() 
     deleted = [document for patch in patches if (document := json.loads(patch["patch"])) and "$patch" in document]
 
     assert [(document["kind"], document["$patch"]) for document in deleted] == [("APIService", "delete")] * 2
-    assert {document["metadata"]["name"] for document in deleted} == {"v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io"}
+    assert {document["metadata"]["name"] for document in deleted} == {
+        "v1beta1.visibility.kueue.x-k8s.io",
+        "v1beta2.visibility.kueue.x-k8s.io",
+    }
 
 
 def test_kuberay_gets_the_index_of_hosts_and_a_namespace_of_its_own() -> None:
