@@ -2,7 +2,8 @@
 
 import errno
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,13 @@ def launch_at(checkpoint_dir: Path, run_id: str = "run-1") -> Launch:
         checkpoint_dir=checkpoint_dir,
         logs_dir=checkpoint_dir.parent / "logs",
     )
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one: sockets lie in the storage, and pytest's own path leaves them little room."""
+    with tempfile.TemporaryDirectory(prefix="s") as path:
+        yield Path(path)
 
 
 @pytest.fixture
