@@ -33,6 +33,12 @@ GONE_S = 60.0
 
 FORCED_S = 30.0
 PROCESSES_S = 15.0
+ANSWERS_S = 120.0
+"""An API server that was killed is back in 5 to 20 s; Kueue has lost its lease then, and converts objects again 30 s later."""
+
+NOT_YET = frozenset({0, 429, 500, 503})
+"""Statuses of a server that is not there yet, or whose storage or webhooks are not."""
+
 POLL_S = 0.2
 
 HELD_BACK = (RAY_JOBS, RAY_CLUSTERS, WORKLOADS, JOBS, PODS)
@@ -59,6 +65,7 @@ class Ending:
 
     def end_pods(self) -> None:
         """Let nothing of the run live on, whatever becomes of its objects."""
+        self._try(self._await_answers)
         self._try(self._delete)
         self._try(self._end_processes)
 
@@ -84,6 +91,23 @@ class Ending:
             step()
         except (BrokenHarnessError, OSError) as error:
             self._failures.append(error)
+
+    def _await_answers(self) -> None:
+        """Wait until Kueue's objects can be read: what a fault has killed just now comes back by itself.
+
+        Raises:
+            ApiError: The last answer, when it was none for too long.
+        """
+        deadline_s = self._clock.monotonic_s() + ANSWERS_S
+        while True:
+            try:
+                self._api.list(WORKLOADS, self._record.namespace)
+            except ApiError as error:
+                if error.status not in NOT_YET or self._clock.monotonic_s() > deadline_s:
+                    raise
+                self._clock.sleep(POLL_S)
+            else:
+                return
 
     def _delete(self) -> None:
         """Begin to delete the namespace, and its pods without grace.
