@@ -108,7 +108,11 @@ class RestoreImage(msgspec.Struct, frozen=True, kw_only=True, tag="restore-image
     image: str
 
 
-ClusterAction = Uncordon | MendNode | RestoreQuota | DeleteObject | Reactivate | RestoreImage
+class AwaitControlPlane(msgspec.Struct, frozen=True, kw_only=True, tag="await-control-plane", tag_field="type"):
+    """The API server answers, and the webhooks behind it: what was killed comes back by itself, and nothing can be undone before."""
+
+
+ClusterAction = Uncordon | MendNode | RestoreQuota | DeleteObject | Reactivate | RestoreImage | AwaitControlPlane
 
 
 class RestoreCluster(msgspec.Struct, frozen=True, kw_only=True, tag="restore-cluster", tag_field="type"):

@@ -339,6 +339,10 @@ class ControlPlaneHost(Protocol):
         """
         ...
 
+    def is_serving(self) -> bool:
+        """Whether the API server answers, and the webhooks of Kueue behind it, which restarts when it has lost the API server."""
+        ...
+
     def forget_image(self, nodes: Sequence[str]) -> str:
         """Make the job's image unknown on nodes, and one that cannot be pulled; returns what was then read back there.
 

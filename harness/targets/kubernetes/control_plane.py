@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.capabilities import Component
 from harness.kind import NodeContainers, NodeState
 from harness.kind.cluster import CLUSTER_NAME
-from harness.targets.kubernetes.api import PODS, ApiError, Object
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, PODS, WORKLOADS, Api, ApiError, Object
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 from harness.undo import ClusterAction, RestoreImage
@@ -73,6 +73,14 @@ class ControlPlaneHosting(ABC):
             self.grounds.machines.exec(pod["spec"]["nodeName"], kill)
         return instance
 
+    def is_serving(self) -> bool:
+        """See ``ControlPlaneHost``."""
+        try:
+            ask_everything(self.grounds.api)
+        except (ApiError, LookupError):
+            return False  # it is asked again
+        return True
+
     def forget_image(self, nodes: Sequence[str]) -> str:
         """See ``ControlPlaneHost``."""
         image = full_name(self.grounds.cluster.job_image)
@@ -99,6 +107,16 @@ class ControlPlaneHosting(ABC):
     def _pods(self, component: Component) -> list[Object]:
         place = PLACES[component]
         return self.grounds.api.list(PODS, place.namespace, place.selector)
+
+
+def ask_everything(api: Api) -> None:
+    """Ask for objects that the API server converts by a webhook of Kueue: they come only when both answer.
+
+    Raises:
+        ApiError: When one does not.
+    """
+    for resource in (CLUSTER_QUEUES, WORKLOADS):
+        api.list(resource)
 
 
 def restore_image(machines: NodeContainers, node: str, image: str) -> None:

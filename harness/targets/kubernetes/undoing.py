@@ -9,18 +9,31 @@ from harness.errors import BrokenHarnessError, UndoError
 from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
 from harness.kind.cluster import is_unreadable, problem_with_record, state_path
 from harness.kind.lock import Turn
-from harness.targets.kubernetes.api import NODES, Api, Resource
-from harness.targets.kubernetes.control_plane import restore_image
+from harness.targets.kubernetes.api import NODES, Api, ApiError, Resource
+from harness.targets.kubernetes.control_plane import ask_everything, restore_image
 from harness.targets.kubernetes.nodes import mend, set_schedulable
 from harness.targets.kubernetes.queue import activate
 from harness.targets.kubernetes.quota import set_nominal_quota
-from harness.undo import ClusterAction, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
+from harness.undo import (
+    AwaitControlPlane,
+    ClusterAction,
+    DeleteObject,
+    MendNode,
+    Reactivate,
+    RestoreCluster,
+    RestoreImage,
+    RestoreQuota,
+    Uncordon,
+)
 
 ANSWER_S = 60.0
 """An API server that was killed answers again after 5 to 20 s."""
 
 DELETED_S = 60.0
 """A job of sleeping pods is gone in a few seconds."""
+
+SERVING_S = 120.0
+"""Kueue restarts when it has lost the API server: its webhooks are back 20 to 40 s after that."""
 
 ASKED_EVERY_S = 0.5
 
@@ -82,11 +95,25 @@ class Restorer:
             case Reactivate():
                 is_there = activate(self._api, action.namespace, action.name, is_active=True)
                 return f"workload {action.name} is {'active' if is_there else 'gone'}"
+            case AwaitControlPlane():
+                return self._await_control_plane()
             case RestoreImage():
                 restore_image(self._machines, action.node, action.image)
                 return f"{action.image} is known on {action.node}"
             case MendNode():
                 return self._mend([action.node])
+
+    def _await_control_plane(self) -> str:
+        end_s = self._clock.monotonic_s() + SERVING_S
+        while True:
+            try:
+                ask_everything(self._api)
+            except ApiError:
+                if self._clock.monotonic_s() > end_s:
+                    raise
+                self._clock.sleep(ASKED_EVERY_S)
+            else:
+                return "the API server answers, and Kueue behind it"
 
     def _mend(self, nodes: Sequence[str]) -> str:
         mend(self._api, self._machines, nodes)

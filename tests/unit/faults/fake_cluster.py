@@ -23,6 +23,7 @@ class FakeCluster:
     vacated: bool = True
     has_workload: bool = True
     whole: bool = False
+    serving: bool = True
     breakage: dict[str, str] = field(default_factory=dict)
     instance: str = "containerd://old"
     grace_s: int = 30
@@ -175,6 +176,9 @@ class FakeCluster:
     def kill_component(self, component: str) -> str:
         self._do("kill_component", component)
         return self.instance
+
+    def is_serving(self) -> bool:
+        return self.serving
 
     def forget_image(self, nodes: Sequence[str]) -> str:
         self._do("forget_image", tuple(nodes))

@@ -4,14 +4,14 @@ import pytest
 
 from harness.errors import HealError, InjectionError
 from harness.scenario.cluster_faults import ForgetImage, RestartComponent
-from harness.undo import NothingToUndo, RestoreCluster, RestoreImage
+from harness.undo import AwaitControlPlane, RestoreCluster, RestoreImage
 
 
 @pytest.mark.parametrize("component", ["api-server", "kueue", "kuberay"])
 def test_a_component_is_killed_once_and_seen_when_another_instance_runs(make, target, component) -> None:
     fault = make(RestartComponent(component=component))
 
-    assert isinstance(fault.undo(), NothingToUndo)
+    assert fault.undo() == RestoreCluster(cluster="chaos-harness", uid="uid-of-cluster", actions=(AwaitControlPlane(),))
     assert fault.inject() == f"SIGKILL to {component} (containerd://old)"
     assert target.done == [("kill_component", component)]
     for target.now_s, instance in ((0.0, "containerd://old"), (1.0, "")):
@@ -19,7 +19,19 @@ def test_a_component_is_killed_once_and_seen_when_another_instance_runs(make, ta
         assert fault.observe(()) == ""
     target.instance, target.now_s = "containerd://new", 2.0
     assert fault.observe(()) == f"{component} runs again: containerd://new in place of containerd://old"
-    assert "starts what was killed again" in fault.heal()
+
+
+def test_a_restart_is_over_when_the_control_plane_serves_again(make, target) -> None:
+    fault = make(RestartComponent())
+    fault.inject()
+    assert fault.heal_after_s is None
+    target.instance, target.now_s, target.serving = "containerd://new", 9.0, False
+    assert fault.observe(())
+    assert fault.heal_after_s == 9.0
+    target.now_s = 10.0
+    assert fault.heal() == ""
+    target.now_s, target.serving = 11.0, True
+    assert fault.heal() == "the API server answers, and Kueue behind it"
 
 
 def test_a_component_that_does_not_run_cannot_be_killed(make, target) -> None:

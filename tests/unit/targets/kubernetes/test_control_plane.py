@@ -51,6 +51,14 @@ def test_an_instance_is_named_while_it_runs_and_answers(host, component) -> None
     assert host.component_instance(component) == ""
 
 
+@pytest.mark.parametrize("plural", ["clusterqueues", "workloads"])
+def test_a_control_plane_serves_when_what_kueue_converts_can_be_had(host, plural) -> None:
+    assert host.is_serving()
+    host.api.failures["list", plural] = ApiError(attempted="list", what=plural, status=500, reason="conversion webhook failed")
+
+    assert not host.is_serving()
+
+
 def test_a_component_that_does_not_run_cannot_be_killed(host) -> None:
     with pytest.raises(LookupError, match="no pod of kueue is ready in namespace kueue-system"):
         host.kill_component("kueue")

@@ -16,7 +16,7 @@ from harness.targets.kubernetes.control_plane import restoring_script
 from harness.targets.kubernetes.nodes import MAINTENANCE_LABEL, TERMINATION_TAINT
 from harness.targets.kubernetes.quota import nominal_quota
 from harness.targets.kubernetes.undoing import Restorer
-from harness.undo import DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
+from harness.undo import AwaitControlPlane, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
 from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host, cluster_at
 
 QUOTA = RestoreQuota(queue="cluster-queue", flavor="on-demand", resource=TPU, quota="16")
@@ -107,6 +107,25 @@ def test_what_does_not_go_is_given_up_after_a_while(host) -> None:
         restore(host, job)
     assert host.get(JOBS, "job-0", NAMESPACE) is not None
     assert host.clock.monotonic_s() < 100.0 + 62.0
+
+
+def test_a_control_plane_is_waited_for_until_it_serves(host, monkeypatch) -> None:
+    refusal = ApiError(attempted="list", what="workloads", status=429, reason="TooManyRequests")
+    host.api.failures["list", "workloads"] = refusal
+    monkeypatch.setattr(
+        host.clock, "sleep", lambda seconds: (host.clock.advance(seconds), host.clock.monotonic_s() >= 130.0 and host.api.failures.clear())
+    )
+
+    assert restore(host, AwaitControlPlane()) == "the API server answers, and Kueue behind it"
+    assert host.clock.monotonic_s() == 130.0
+
+
+def test_a_control_plane_that_never_serves_is_given_up(host) -> None:
+    host.api.failures["list", "workloads"] = ApiError(attempted="list", what="workloads", status=429, reason="TooManyRequests")
+
+    with pytest.raises(UndoError, match=r"429 TooManyRequests; it stays owed"):
+        restore(host, AwaitControlPlane())
+    assert 220.0 <= host.clock.monotonic_s() < 222.0
 
 
 # ---- which cluster -----------------------------------------------------------------------------------------------------
