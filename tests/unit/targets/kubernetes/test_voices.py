@@ -151,9 +151,11 @@ def test_one_that_dies_before_it_is_known_wakes_nobody_for_ever(room):
     process.kill()
     process.wait()
 
-    room.voices.receive(2.0)  # it is let go
-
-    assert room.selector.select(0.0) == []
+    for _ in range(int(PATIENCE_S / 0.02)):  # what it has said and its end may come one after the other
+        room.voices.receive(2.0)
+        if room.selector.select(0.02) == []:
+            return
+    pytest.fail("it is never let go")
 
 
 def test_a_log_is_followed_to_its_end_and_read_by_patterns(tmp_path):
