@@ -190,8 +190,9 @@ def test_an_interrupt_ends_everything_without_clean(here: Path, moment: str, num
     assert "Traceback" not in output
     assert left_behind(here) == []
     for history in here.glob("runs/*/*/history.jsonl"):
-        (closed,) = [event for event in read_history(history).events if isinstance(event, RunClosed)]
-        assert closed.reason == "interrupted"
+        events = read_history(history).events
+        closed = [event.reason for event in events if isinstance(event, RunClosed)]
+        assert closed == (["interrupted"] if events else [])  # one that had not begun has nothing to close
 
 
 def test_the_death_of_the_parent_alone_ends_its_workers_runs(here: Path) -> None:
