@@ -1,10 +1,8 @@
 """What the docker target plays, what it leaves out, and what therefore cannot be concluded from a run here."""
 
 from harness.capabilities import Fidelity
+from harness.cloud_run.fidelity import CONTRACT, GRACE_OF_JOBS, OVERLAP, RETRIES, TIMEOUT
 
-_CONTRACT = "https://docs.cloud.google.com/run/docs/container-contract"
-_TIMEOUT = "https://docs.cloud.google.com/run/docs/configuring/task-timeout"
-_RETRIES = "https://docs.cloud.google.com/run/docs/configuring/max-retries"
 _NAMESPACES = "https://man7.org/linux/man-pages/man7/pid_namespaces.7.html"
 
 FIDELITY: tuple[Fidelity, ...] = (
@@ -39,40 +37,29 @@ FIDELITY: tuple[Fidelity, ...] = (
         source="https://docs.cloud.google.com/run/docs/troubleshooting",
         verified=False,
     ),
-    Fidelity(
-        what="retries: attempt + 1 after a non-zero exit or a signal, up to max_retries, at once",
-        here="emulated",
-        note="The order is kept; the platform may take seconds to minutes to place the next attempt, so recovery times are lower bounds.",
-        source=_RETRIES,
-    ),
+    RETRIES,
     Fidelity(
         what="SIGTERM, grace, SIGKILL",
         here="emulated",
         note="SIGTERM goes to PID 1, SIGKILL ends all. Ten seconds are documented for instances and, for maintenance of GPU jobs, as about "
         "ten; the exact moment of SIGKILL is the platform's. While a container is started, moves of other tasks "
         "wait, up to half a second.",
-        source=f"{_CONTRACT}#instance-shutdown",
+        source=f"{CONTRACT}#instance-shutdown",
     ),
     Fidelity(
         what="stop signal of the image",
         here="emulated",
         note="SIGTERM is sent whatever an image's STOPSIGNAL says: the platform's documents name no other. A job that listens for that one "
         "alone is killed when the grace is over.",
-        source=f"{_CONTRACT}#instance-shutdown",
+        source=f"{CONTRACT}#instance-shutdown",
         verified=False,
     ),
-    Fidelity(
-        what="grace of jobs at timeout and at cancel",
-        here="emulated",
-        note="Taken from the text about instances; no document says it for jobs.",
-        source=f"{_CONTRACT}#instance-shutdown",
-        verified=False,
-    ),
+    GRACE_OF_JOBS,
     Fidelity(
         what="timeout per attempt",
         here="emulated",
         note="Counted from the start of the container. Any length is accepted. Exit 0 within the grace counts as success here.",
-        source=_TIMEOUT,
+        source=TIMEOUT,
         verified=False,
     ),
     Fidelity(
@@ -86,21 +73,15 @@ FIDELITY: tuple[Fidelity, ...] = (
         what="maintenance of CPU tasks: SIGTSTP, live migration, SIGCONT",
         here="emulated",
         note="The signals are real, the migration is absent: no pause of the machine, no broken connection.",
-        source=f"{_TIMEOUT}#maintenance-events",
+        source=f"{TIMEOUT}#maintenance-events",
     ),
-    Fidelity(
-        what="overlap of two attempts of a task",
-        here="emulated",
-        note="The platform promises no mutual exclusion of attempts; how long an abandoned one lives is the scenario's choice.",
-        source="https://docs.cloud.google.com/run/docs/create-jobs",
-        verified=False,
-    ),
+    OVERLAP,
     Fidelity(
         what="root file system: goes with the attempt",
         here="emulated",
         note="A layer on disk, not in memory. The job's directory is mounted into it, read-only; without an image of one's own it has "
         "Debian, Python and the packages of requirements/all.txt, mounted where they have been built.",
-        source=_CONTRACT,
+        source=CONTRACT,
     ),
     Fidelity(
         what="sandbox (gVisor, second generation environment)",
@@ -132,7 +113,7 @@ FIDELITY: tuple[Fidelity, ...] = (
         what="network, service account, metadata server",
         here="absent",
         note="The job has the engine's default network and no identity.",
-        source=f"{_CONTRACT}#metadata-server",
+        source=f"{CONTRACT}#metadata-server",
     ),
     Fidelity(
         what="clock",

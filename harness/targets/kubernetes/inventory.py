@@ -12,7 +12,6 @@ from harness.targets.kubernetes.api import (
     NODES,
     PODS,
     PROVISIONING_REQUESTS,
-    RAY_CLUSTERS,
     RAY_JOBS,
     WORKLOADS,
     Object,
@@ -80,10 +79,6 @@ class Inventory:
     def requests(self, task: int) -> list[Object]:
         """The ProvisioningRequests of a task."""
         return self.all(PROVISIONING_REQUESTS, task)
-
-    def ray_clusters(self, task: int) -> list[Object]:
-        """The RayClusters of a task."""
-        return self.all(RAY_CLUSTERS, task)
 
     def node(self, name: str) -> Object | None:
         """A node."""

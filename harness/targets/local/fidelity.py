@@ -1,10 +1,8 @@
 """What the local target plays, what it leaves out, and what therefore cannot be concluded from a run here."""
 
 from harness.capabilities import Fidelity
+from harness.cloud_run.fidelity import CONTRACT, GRACE_OF_JOBS, OVERLAP, RETRIES, TIMEOUT
 
-_CONTRACT = "https://docs.cloud.google.com/run/docs/container-contract"
-_TIMEOUT = "https://docs.cloud.google.com/run/docs/configuring/task-timeout"
-_RETRIES = "https://docs.cloud.google.com/run/docs/configuring/max-retries"
 _GCSFUSE = "https://docs.cloud.google.com/storage/docs/cloud-storage-fuse/overview"
 
 FIDELITY: tuple[Fidelity, ...] = (
@@ -13,32 +11,21 @@ FIDELITY: tuple[Fidelity, ...] = (
         here="real",
         note="The job is a process of this kernel: what its handlers, threads and children do on a signal carries over.",
     ),
-    Fidelity(
-        what="retries: attempt + 1 after a non-zero exit or a signal, up to max_retries, at once",
-        here="emulated",
-        note="The order is kept; the platform may take seconds to minutes to place the next attempt, so recovery times are lower bounds.",
-        source=_RETRIES,
-    ),
+    RETRIES,
     Fidelity(
         what="SIGTERM, grace, SIGKILL",
         here="emulated",
         note="SIGTERM goes to the first process of the attempt as to PID 1 of a container, SIGKILL to all. Ten seconds are documented for "
         "instances and, for maintenance of GPU jobs, as about ten; the exact moment of SIGKILL is the platform's.",
-        source=f"{_CONTRACT}#instance-shutdown",
+        source=f"{CONTRACT}#instance-shutdown",
     ),
-    Fidelity(
-        what="grace of jobs at timeout and at cancel",
-        here="emulated",
-        note="Taken from the text about instances; no document says it for jobs.",
-        source=f"{_CONTRACT}#instance-shutdown",
-        verified=False,
-    ),
+    GRACE_OF_JOBS,
     Fidelity(
         what="timeout per attempt",
         here="emulated",
         note="Counted from the start of the process, not of the container. Any length is accepted: the platform's limit is 168 hours, and "
         "12 hours (preview; older pages say 1 hour) for tasks with GPUs. Exit 0 within the grace counts as success here.",
-        source=_TIMEOUT,
+        source=TIMEOUT,
         verified=False,
     ),
     Fidelity(
@@ -54,21 +41,15 @@ FIDELITY: tuple[Fidelity, ...] = (
         here="emulated",
         note="The signals are real, the migration is absent: no pause of the machine, no broken connection. Without a handler SIGTSTP does "
         "nothing, as for PID 1.",
-        source=f"{_TIMEOUT}#maintenance-events",
+        source=f"{TIMEOUT}#maintenance-events",
     ),
-    Fidelity(
-        what="overlap of two attempts of a task",
-        here="emulated",
-        note="The platform promises no mutual exclusion of attempts; how long an abandoned one lives is the scenario's choice.",
-        source="https://docs.cloud.google.com/run/docs/create-jobs",
-        verified=False,
-    ),
+    OVERLAP,
     Fidelity(
         what="end of a container: all its processes die",
         here="emulated",
         note="Killed are those that carry the attempt's environment, share its session or descend from it. One that empties its "
         "environment, leaves the session and outlives its parents escapes.",
-        source=_CONTRACT,
+        source=CONTRACT,
     ),
     Fidelity(
         what="nodes of a Ray cluster: one is drained and taken away, or loses its raylet",
@@ -114,7 +95,7 @@ FIDELITY: tuple[Fidelity, ...] = (
         what="network, service account, metadata server",
         here="absent",
         note="The job has this machine's network and identity.",
-        source=f"{_CONTRACT}#metadata-server",
+        source=f"{CONTRACT}#metadata-server",
     ),
     Fidelity(
         what="clock",
