@@ -1,16 +1,14 @@
 """Parts of the control plane that are killed, and the job's image as the nodes know it."""
 
 import shlex
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.capabilities import Component
 from harness.kind import NodeContainers, NodeState
-from harness.kind.cluster import CLUSTER_NAME
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, PODS, WORKLOADS, Api, ApiError, Object
-from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 from harness.undo import ClusterAction, RestoreImage
 
@@ -37,23 +35,8 @@ RUNTIME_S = 60.0
 """containerd answers in milliseconds; just after its machine has started it takes some seconds to come up."""
 
 
-class ControlPlaneHosting(ABC):
+class ControlPlaneHosting(Hosting):
     """The part of the target that is a ``ControlPlaneHost``."""
-
-    cluster_name = CLUSTER_NAME
-
-    @property
-    @abstractmethod
-    def grounds(self) -> Grounds:
-        """What the run works with.
-
-        Raises:
-            LookupError: When no execution runs.
-        """
-
-    def cluster_uid(self) -> str:
-        """See ``ControlPlaneHost``."""
-        return self.grounds.cluster.uid
 
     def component_instance(self, component: Component) -> str:
         """See ``ControlPlaneHost``."""

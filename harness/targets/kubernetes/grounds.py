@@ -1,5 +1,6 @@
 """What every part of the target works with in one run."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from harness.capabilities import Launch
 from harness.clock import Clock
 from harness.kind import KindCluster, NodeContainers
+from harness.kind.cluster import CLUSTER_NAME
 from harness.targets.kubernetes.api import Api, Object, uid_of
 from harness.targets.kubernetes.inventory import Inventory
 
@@ -46,3 +48,22 @@ class Grounds:
     def note_hurt(self, pods: Iterable[Object]) -> None:
         """An injection is about to take these pods away."""
         self.hurt.update(uid_of(pod) for pod in pods)
+
+
+class Hosting(ABC):
+    """What every part of the target stands on."""
+
+    cluster_name = CLUSTER_NAME
+
+    @property
+    @abstractmethod
+    def grounds(self) -> Grounds:
+        """What the run works with; seen to be the cluster that it began on.
+
+        Raises:
+            LookupError: When no execution runs, or another cluster answers.
+        """
+
+    def cluster_uid(self) -> str:
+        """Which cluster it is: one of the same name may take its place."""
+        return self.grounds.cluster.uid

@@ -4,7 +4,6 @@ Only workers of the topology's pools are touched: the node that holds the contro
 """
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
@@ -12,11 +11,10 @@ from functools import cached_property
 from harness.capabilities import Breakage, PodName, Processes
 from harness.errors import BrokenHarnessError, UndoError
 from harness.kind import CommandFailedError, KindCluster, NodeContainers, NodeState
-from harness.kind.cluster import CLUSTER_NAME
 from harness.kind.topology import POOL_LABEL
 from harness.scenario.cluster_faults import Part
 from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, labels_of, name_of
-from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.inventory import names_of, on_node
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 
@@ -41,23 +39,8 @@ MENDED_S = 180.0
 """A machine boots and registers in 2 to 15 s; several at once, on two cores that train as well, have taken a minute."""
 
 
-class NodeHosting(ABC):
+class NodeHosting(Hosting):
     """The part of the target that is a ``NodeHost``."""
-
-    cluster_name = CLUSTER_NAME
-
-    @property
-    @abstractmethod
-    def grounds(self) -> Grounds:
-        """What the run works with.
-
-        Raises:
-            LookupError: When no execution runs.
-        """
-
-    def cluster_uid(self) -> str:
-        """See ``NodeHost``."""
-        return self.grounds.cluster.uid
 
     def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
         """See ``NodeHost``."""

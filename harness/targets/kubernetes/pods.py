@@ -1,6 +1,6 @@
 """Pods and the storage that they share: what can be done to them from outside."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 
 from harness.capabilities import PodName, Processes
@@ -8,24 +8,15 @@ from harness.cloud_run.environment import CHECKPOINTS_AT
 from harness.scenario.cluster_faults import Part
 from harness.targets.kubernetes.api import CONFLICT, NOT_FOUND, PODS, TOO_MANY_REQUESTS, ApiError
 from harness.targets.kubernetes.execution import ClusterExecution
-from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.inventory import names_of
 from harness.targets.kubernetes.pod_edits import INTERPRETER
 
 _REFUSALS = {NOT_FOUND: "is gone", CONFLICT: "is gone", TOO_MANY_REQUESTS: "is protected by a disruption budget"}
 
 
-class PodHosting(ABC):
+class PodHosting(Hosting):
     """The part of the target that is a ``PodHost``, an ``ImageHost`` and a ``CheckpointStorage``."""
-
-    @property
-    @abstractmethod
-    def grounds(self) -> Grounds:
-        """What the run works with.
-
-        Raises:
-            LookupError: When no execution runs.
-        """
 
     @property
     @abstractmethod

@@ -1,9 +1,8 @@
 """The queue of the run: its quota, who else is in it, and what the victim's workload may keep."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 from harness.capabilities import Processes
-from harness.kind.cluster import CLUSTER_NAME
 from harness.kind.topology import TPU_RESOURCE
 from harness.targets.kubernetes.api import (
     CLUSTER_QUEUES,
@@ -22,7 +21,7 @@ from harness.targets.kubernetes.api import (
     uid_of,
 )
 from harness.targets.kubernetes.dws import DwsSimulator
-from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.occupying import (
     Occupant,
     admitted_chips,
@@ -49,23 +48,8 @@ Seen with Kueue 0.17.0: "no such key: priorityClassSource evaluating rule: prior
 """
 
 
-class QueueHosting(ABC):
+class QueueHosting(Hosting):
     """The part of the target that is a ``QueueHost``."""
-
-    cluster_name = CLUSTER_NAME
-
-    @property
-    @abstractmethod
-    def grounds(self) -> Grounds:
-        """What the run works with.
-
-        Raises:
-            LookupError: When no execution runs.
-        """
-
-    def cluster_uid(self) -> str:
-        """See ``QueueHost``."""
-        return self.grounds.cluster.uid
 
     @property
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import contextlib
 import signal
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from harness.history import Cause, LogLine, SignalSent
 from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
 from harness.targets.kubernetes.api import Object, uid_of
 from harness.targets.kubernetes.execution import ClusterExecution
-from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.notices import Notices
 from harness.targets.kubernetes.pod_processes import send_all, states_of
 
@@ -19,17 +19,8 @@ STANDING_STILL = (signal.SIGSTOP, signal.SIGCONT)
 """They go to every process, and end none."""
 
 
-class ProcessHosting(ABC):
+class ProcessHosting(Hosting):
     """The part of the target that is ``Signalable`` and ``Terminable``."""
-
-    @property
-    @abstractmethod
-    def grounds(self) -> Grounds:
-        """What the run works with; seen to be the cluster that it began on.
-
-        Raises:
-            LookupError: When no execution runs, or another cluster answers.
-        """
 
     @property
     @abstractmethod
