@@ -53,10 +53,16 @@ def turn_path(name: str) -> Path:
     return cluster_dir(name) / "turn.lock"
 
 
+def next_path(lock: Path) -> Path:
+    """The lock of whoever is next to have another lock."""
+    return lock.with_suffix(".next")
+
+
 def has_state(name: str) -> bool:
     """Whether there is anything of a cluster itself, whole or half."""
-    directory = cluster_dir(name)
-    return directory.is_dir() and any(path not in (run_records_dir(name), turn_path(name)) for path in directory.iterdir())
+    directory, turn = cluster_dir(name), turn_path(name)
+    outliving = (run_records_dir(name), turn, next_path(turn))
+    return directory.is_dir() and any(path not in outliving for path in directory.iterdir())
 
 
 def checkout_dir() -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.clock import Clock
 from harness.errors import StoreError, TargetUnavailableError
-from harness.kind.cache import turn_path
+from harness.kind.cache import next_path, turn_path
 
 POLL_S = 0.5
 
@@ -17,9 +17,10 @@ TURN_S_MAX = 1800.0
 
 
 class Lock:
-    """Alone, for a while.
+    """Alone, for a while; who waits comes before who gives it back and wants it again.
 
-    The file is never removed: whoever waits would then hold another one than whoever comes after.
+    Whoever wants it first takes a second file, the place of the one who is next, and keeps that until it has the lock. Neither is ever
+    removed: whoever waits would then hold another file than whoever comes after.
 
     Args:
         path: Of the file; it holds the process id of whoever has it.
@@ -42,18 +43,19 @@ class Lock:
 
         Raises:
             StoreError: When the lock file cannot be made.
-            TargetUnavailableError: When another process has it for longer than it may.
+            TargetUnavailableError: When one other process has it for longer than it may.
         """
+        if self.is_held:
+            return 0.0
         began_s = clock.monotonic_s()
-        if not self.is_held and not self._try():
-            say(f"another process {self._others}; waiting for it to end")
-        while not self.is_held and not self._try():
-            if clock.monotonic_s() > began_s + self._patience_s:
-                holder = self._path.read_text().strip()
-                reason = f"process {holder or 'of unknown id'} {self._others} and has not ended within {self._patience_s:g} s"
-                advice = "end it, then run `harness clean`"
-                raise TargetUnavailableError(target=self._target, reason=reason, advice=advice)
-            clock.sleep(POLL_S)
+        wait = self._wait(clock, say)
+        place = _hold(next_path(self._path), wait)
+        try:
+            self._descriptor = _hold(self._path, wait)
+        finally:
+            os.close(place)
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, f"{os.getpid()}\n".encode())
         return clock.monotonic_s() - began_s
 
     def free(self) -> None:
@@ -73,21 +75,48 @@ class Lock:
             if not was_held:
                 self.free()
 
-    def _try(self) -> bool:
+    def _wait(self, clock: Clock, say: Callable[[str], None]) -> Iterator[None]:
+        """Let time pass, step by step, while others have it; for each holder as long as one may have it."""
+        say(f"another process {self._others}; waiting for it to end")
+        holder, since_s = self._holder(), clock.monotonic_s()
+        while clock.monotonic_s() <= since_s + self._patience_s:
+            clock.sleep(POLL_S)
+            yield
+            if holder != (holder := self._holder()):
+                since_s = clock.monotonic_s()
+        reason = f"process {holder[0] or 'of unknown id'} {self._others} and has not ended within {self._patience_s:g} s"
+        raise TargetUnavailableError(target=self._target, reason=reason, advice="end it, then run `harness clean`")
+
+    def _holder(self) -> tuple[str, int]:
+        """The process that had it last, and when it took it; nobody when none ever had."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StoreError(path=self._path, attempted="lock", reason=error.strerror or str(error)) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._descriptor = descriptor
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
-        return True
+            return self._path.read_text().strip(), self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return "", 0
+
+
+def _hold(path: Path, wait: Iterator[None]) -> int:
+    """Open a file and lock it; what waits is asked for another moment each time that somebody else has it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreError(path=path, attempted="lock", reason=error.strerror or str(error)) from error
+    try:
+        while not _is_locked(descriptor):
+            next(wait)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class Turn(Lock):

@@ -1,13 +1,14 @@
 """One process at a time, and nobody waits for ever."""
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from harness.clock import ManualClock
 from harness.errors import StoreError, TargetUnavailableError
-from harness.kind.lock import TURN_S_MAX, Lock, Turn
+from harness.kind.lock import POLL_S, TURN_S_MAX, Lock, Turn
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +78,46 @@ def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError):
         Turn("c").take(ManualClock())
+
+
+class BusyClock(ManualClock):
+    """Things happen while somebody sleeps, one at a time."""
+
+    def __init__(self, happenings: Sequence[Callable[[], object]]) -> None:
+        super().__init__()
+        self._happenings = list(happenings)
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if self._happenings:
+            self._happenings.pop(0)()
+
+
+def test_who_waits_comes_before_who_gives_it_back_and_wants_it_again() -> None:
+    holder, waiting = Turn("c"), Turn("c")
+    holder.take(ManualClock())
+
+    def give_back_and_want_it_again() -> None:
+        holder.free()
+        with pytest.raises(TargetUnavailableError):
+            holder.take(ManualClock())
+
+    assert waiting.take(BusyClock([give_back_and_want_it_again])) == POLL_S
+    waiting.free()
+    assert holder.take(ManualClock()) == 0.0
+    holder.free()
+
+
+def test_who_waits_has_patience_with_each_holder_anew(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first, waiting = (Lock(path, target="kind", others="builds", patience_s=5) for _ in range(2))
+    first.take(ManualClock())
+
+    def is_followed_by_another() -> None:
+        path.write_text("1\n")  # as whoever has it next writes there
+
+    clock = BusyClock([*[lambda: None] * 8, is_followed_by_another])
+    with pytest.raises(TargetUnavailableError, match="process 1 builds"):
+        waiting.take(clock)
+    assert clock.monotonic_s() > 9 * POLL_S + 5
+    first.free()
