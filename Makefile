@@ -11,7 +11,7 @@ SEED ?= 0
 .PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down chaos-docker chaos-kind chaos-kind-all test-cluster
 
 help: ## Show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 $(STAMP): requirements/all.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed, %s is %d.%d; name another one: make PYTHON=python3.12 ..." % (sys.executable, v[0], v[1]))'
@@ -38,13 +38,13 @@ chaos-kind: $(STAMP) ## The GKE guide's proof and one scenario of each kind of f
 chaos-kind-all: $(STAMP) ## Every scenario of a cluster: hours
 	@$(BIN)/harness run --all --slow --target kind --seed $(SEED)
 
-test: $(STAMP) ## The project's own tests
+test: $(STAMP) ## The project's own tests; those of containers and of the cluster where an engine and a cluster are up
 	@$(BIN)/python -m pytest -n $(JOBS)
 
-test-cluster: $(STAMP) ## The project's own tests that need the local cluster
+test-cluster: $(STAMP) ## Those of them that ask the local cluster itself what it does; without one they fail
 	@$(BIN)/python -m pytest tests/cluster --require kind
 
-detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix
+detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix; with a cluster that is up, what is wrong there too
 	@$(BIN)/python -m pytest -q --no-header -n $(JOBS) -p no:cacheprovider tests/detection
 
 lint: $(STAMP) ## Style, types, and the import contract
@@ -63,7 +63,7 @@ bench: $(STAMP) ## Measure the figures of the design, as ratios
 docker-up: $(STAMP) ## Use the Docker engine that is here, or install and start one (as root, on Debian)
 	@$(BIN)/harness up docker
 
-kind-bundle: $(STAMP) ## Build what the cluster is made of, offline: about 30 minutes once, then seconds
+kind-bundle: $(STAMP) ## Build what the cluster is made of, without pulling an image: 14 to 30 minutes once, then seconds
 	@$(BIN)/python -m harness.kind.bundle
 
 kind-up: $(STAMP) ## Bring the local cluster up, with Kueue and KubeRay
