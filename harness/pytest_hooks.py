@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @pytest.hookspec(firstresult=True)
 def pytest_harness_scenarios(config: pytest.Config) -> "Mapping[str, Scenario] | None":
-    """Return the catalogue, name to scenario; called once, and only when a test asks for ``chaos_run``.
+    """Return the catalogue, name to scenario; called, more than once, only where a test asks for ``chaos_run`` or ``-m`` names ``chaos``.
 
     Implement it in the root ``conftest.py``. Workloads' directories are relative to the root directory of pytest.
     """

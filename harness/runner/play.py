@@ -1,6 +1,6 @@
 """One run, from an open directory to a closed history: the tick loop.
 
-In order: header; start; (poll, survey, inject, watch, release, record, wait) until the execution has finished, the deadline has passed,
+In order: header; start; (poll, record, survey, inject, release, watch, wait) until the execution has finished, the deadline has passed,
 a hang was called or we were interrupted; heal; stop; last look at storage; close. Nothing is judged here.
 """
 
