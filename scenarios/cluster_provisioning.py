@@ -83,7 +83,7 @@ GRANTED_IN_THE_END = (
     ),
     on_cluster(
         "a-booking-that-expires-before-the-job-is-admitted-is-made-again",
-        "Kueue: BookingExpired of a workload that is not admitted is a failure like others",
+        "Kueue: BookingExpired of a workload that is not admitted is a failure like others; so finds it who was away while it was booked",
         TAKEN,
         expects=CONSUMES,
         cluster=Cluster(queues=SHORT_BACKOFF, provisioning=(script(GRANTED, Phase(state="booking-expired", after_s=0.0)), script(GRANTED))),

@@ -6,33 +6,20 @@ them. What it does not play is written in docs/dws.md.
 Source: module k8s.io/gke-autoscaling/cluster-autoscaler, packages provisioningrequests/{manager,reconciler,scaleup,processors}.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from harness.clock import Clock
 from harness.history import Event, PoolScaled
 from harness.scenario import Cluster
-from harness.targets.kubernetes.api import (
-    NODES,
-    NOT_FOUND,
-    POD_TEMPLATES,
-    PODS,
-    PROVISIONING_REQUESTS,
-    TOO_MANY_REQUESTS,
-    Api,
-    ApiError,
-    Object,
-    labels_of,
-    name_of,
-    uid_of,
-)
+from harness.targets.kubernetes.api import NOT_FOUND, POD_TEMPLATES, PROVISIONING_REQUESTS, Api, ApiError, Object, uid_of
 from harness.targets.kubernetes.dws_course import Step
 from harness.targets.kubernetes.dws_intake import Intake
+from harness.targets.kubernetes.dws_nodes import IDLE_S, RequestNodes
 from harness.targets.kubernetes.dws_owners import Owners
 from harness.targets.kubernetes.dws_reasons import PODS_FIT_NOWHERE, POOL_SIZE_REACHED, STOCKOUT, explain_failure
-from harness.targets.kubernetes.dws_requests import REQUEST_LABEL, Asked, chips_of, nodes_needed, uses
+from harness.targets.kubernetes.dws_requests import Asked, chips_of, nodes_needed
 from harness.targets.kubernetes.dws_served import Served, StatusWriter
 from harness.targets.kubernetes.dws_states import State
-from harness.targets.kubernetes.inventory import node_of
 from harness.targets.kubernetes.pools import DWS_POOL, NodePools
 from harness.targets.kubernetes.watching import Change
 
@@ -82,27 +69,21 @@ class DwsSimulator:
         self._api, self._pools, self._writer = api, pools, StatusWriter(api, clock)
         self._namespace, self._pool = namespace, pools.pool(pool)
         self._intake = Intake(cluster, Owners(api, task_of), pool)
+        self._nodes = RequestNodes(api, pools, namespace=namespace, pool=pool)
         self._served: dict[str, Served] = {}
-        self._pods: dict[str, Object] = {}
-        self._unlabelled: set[str] = set()
         self._loop_s, self._updates, self._now_s = 0.0, 0, 0.0
         self._events: list[Event] = []
 
     def see(self, change: Change) -> None:
         """Take note of a change of a request, a pod or a node; others are passed over."""
         thing = change.object
-        is_here = thing["metadata"].get("namespace") == self._namespace
-        if change.resource == PROVISIONING_REQUESTS and is_here:
+        if change.resource != PROVISIONING_REQUESTS:
+            self._nodes.see(change)
+        elif thing["metadata"].get("namespace") == self._namespace:
             if change.kind == "deleted":
                 self._forget(uid_of(thing))
             else:
                 self._intake.see(thing, self._now_s)
-        elif change.resource == PODS and is_here:
-            self._pods.pop(uid_of(thing), None)
-            if change.kind != "deleted":
-                self._pods[uid_of(thing)] = thing
-        elif change.resource == NODES and change.kind != "deleted" and REQUEST_LABEL not in labels_of(thing):
-            self._unlabelled.add(name_of(thing))
 
     def tick(self, now_s: float) -> list[Event]:
         """Let every request take its next step, if one is due, and say what the pool could not do.
@@ -113,7 +94,9 @@ class DwsSimulator:
         self._now_s = now_s
         if now_s >= self._loop_s + LOOP_S:
             self._loop_s, self._updates = now_s, 0
-        self._served |= {served.asked.uid: served for served in self._intake.ready(now_s)}
+        for served in self._intake.ready(now_s):
+            self._served[served.asked.uid] = served
+            self._nodes.names.add(served.asked.name)
         for served in sorted(self._served.values(), key=lambda served: served.course.phase_s):  # who has waited longest comes first
             if now_s >= served.quiet_until_s:
                 self._attend(served)
@@ -123,7 +106,7 @@ class DwsSimulator:
     def revoke(self, name: str) -> tuple[str, ...]:
         """Play the end of a request's maximum run time now; returns the nodes that go.
 
-        GKE declares the end only of a request whose booking is over: that comes first, and Kueue lets an admitted workload run on.
+        GKE declares the end only of a request whose booking is over: both are said at once, so that Kueue takes it for nothing else.
 
         Raises:
             LookupError: When no request of that name is provisioned.
@@ -134,9 +117,8 @@ class DwsSimulator:
             seen = "there is none" if served is None else f"it is {served.state}"
             raise LookupError(f"ProvisioningRequest {name!r} has no capacity to revoke: {seen}")
         nodes = served.nodes
-        if served.state == State.PROVISIONED:
-            self._move(served, Step(State.BOOKING_EXPIRED))
-        self._revoke(served)
+        steps = [Step(State.BOOKING_EXPIRED)] if served.state == State.PROVISIONED else []
+        self._revoke(served, *steps, Step(State.CAPACITY_REVOKED))
         return nodes
 
     def nodes_of(self, name: str) -> tuple[str, ...]:
@@ -145,45 +127,58 @@ class DwsSimulator:
         return () if served is None else served.nodes
 
     def _named(self, name: str) -> Served | None:
-        return next((served for served in self._served.values() if served.asked.name == name), None)
+        return next((served for served in self._served.values() if served.asked.name == name and not served.is_deleted), None)
 
     def _forget(self, uid: str) -> None:
-        """A request that was deleted takes its nodes with it: nobody else can use them."""
+        """A request was deleted: what is left of it are its nodes."""
         self._intake.forget(uid)
-        served = self._served.pop(uid, None)
-        if served is not None:
-            self._release(served, served.nodes, "it was deleted")
+        if uid in self._served:
+            self._served[uid].is_deleted = True
 
     def _attend(self, served: Served) -> None:
-        """Serve a request; one that is gone is forgotten, and a server that does not answer is asked again later."""
+        """Serve a request; one that is gone was deleted, and a server that does not answer is asked again later."""
         try:
             self._serve(served)
         except ApiError as error:
             if error.status == NOT_FOUND:
                 self._forget(served.asked.uid)
-            elif error.status in {0, TOO_MANY_REQUESTS} or error.status >= 500:
+            elif error.is_passing:
                 served.quiet_until_s = self._now_s + UNANSWERED_S
             else:
                 raise
 
     def _serve(self, served: Served) -> None:
-        self._label(served)
-        self._note_use(served)
-        if served.state == State.BOOKING_EXPIRED:
-            self._reclaim(served)
-        step = served.course.next_step(served.state, self._now_s)
-        if step is None:
+        self._nodes.note_use(served, self._now_s)
+        if served.is_deleted:
+            self._clear(served)
             return
-        if step.state == State.ACCEPTED and served.state == State.PENDING:
+        self._nodes.label(served)
+        if served.state == State.BOOKING_EXPIRED:
+            self._nodes.reclaim(served, self._now_s, idle_s=IDLE_S, why="the booking is over and no pod of it is there")
+        steps = served.course.next_steps(served.state, self._now_s)
+        if steps:
+            self._take(served, *steps)
+
+    def _clear(self, served: Served) -> None:
+        """See to the nodes of a request that was deleted: nobody new can use them, but who is there may stay."""
+        self._nodes.reclaim(served, self._now_s, idle_s=0.0, why="it was deleted")
+        if not served.nodes:
+            del self._served[served.asked.uid]
+
+    def _take(self, served: Served, *steps: Step) -> None:
+        first, last = steps[0], steps[-1]
+        if first.state == State.ACCEPTED and served.state == State.PENDING:
             self._accept(served)
-        elif step.state == State.ACCEPTED:
-            self._explain(served, step)
-        elif step.state == State.PROVISIONED:
-            self._grant(served)
-        elif step.state == State.CAPACITY_REVOKED:
-            self._revoke(served)
+        elif first.state == State.ACCEPTED:
+            self._explain(served, first)
+        elif first.state == State.PROVISIONED:
+            self._grant(served, *steps)
+        elif last.state == State.CAPACITY_REVOKED:
+            self._revoke(served, *steps)
         else:
-            self._move(served, step)
+            self._move(served, *steps)
+            if last.state == State.FAILED:
+                self._nodes.release(served, served.nodes, "it failed")  # they were still on their way
 
     def _accept(self, served: Served) -> None:
         """Queue a request that the pool has room for; one without is looked at again for a while, and then fails."""
@@ -215,63 +210,32 @@ class DwsSimulator:
             self._updates += 1
             self._move(served, step)
 
-    def _grant(self, served: Served) -> None:
+    def _grant(self, served: Served, *steps: Step) -> None:
         """Let the nodes come, and say so when all are there with their label. What others have taken meanwhile is waited for."""
         if not served.nodes and self._pools.spare(self._pool.name) < served.needed:
             self._say(served, Step(State.ACCEPTED, STOCKOUT))
         elif not served.nodes:
-            served.nodes = self._pools.grow(self._pool.name, served.needed, f"ProvisioningRequest {served.asked.name} was granted")
-            self._unlabelled.update(served.nodes)
-        elif self._pools.are_up(served.nodes) and not self._unlabelled.intersection(served.nodes):
-            self._move(served, Step(State.PROVISIONED))
+            self._nodes.grow(served)
+        elif self._nodes.are_there(served):
+            self._move(served, *steps)
 
-    def _label(self, served: Served) -> None:
-        """Name the request on its nodes; again when one has come back as another object. One that goes meanwhile is none to be named."""
-        for name in self._unlabelled.intersection(served.nodes):
-            if self._pools.are_up([name]) and self._api.get(NODES, name) is not None and self._name_request(served, name):
-                self._unlabelled.discard(name)
+    def _revoke(self, served: Served, *steps: Step) -> None:
+        self._move(served, *steps)
+        self._nodes.release(served, served.nodes, "its capacity was revoked")
 
-    def _name_request(self, served: Served, node: str) -> bool:
-        """Put the label on; false when the node object is gone."""
-        try:
-            self._api.patch(NODES, node, {"metadata": {"labels": {REQUEST_LABEL: served.asked.resize_request}}})
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return False
-            raise
-        return True
-
-    def _note_use(self, served: Served) -> None:
-        """A pod without the annotations does not use a node, whatever runs in it."""
-        using = {node_of(pod) for pod in self._pods.values() if uses(pod, served.asked)}
-        served.used_s.update(dict.fromkeys(using.intersection(served.nodes), self._now_s))
-
-    def _reclaim(self, served: Served) -> None:
-        """Take away nodes that no pod of the request has used for as long as they were booked."""
-        course = served.course
-        booked_s = course.booked_until_s - course.provisioned_s
-        idle = [name for name in served.nodes if served.used_s.get(name, course.provisioned_s) + booked_s <= self._now_s]
-        self._release(served, idle, "the booking is over and no pod of it is there")
-
-    def _revoke(self, served: Served) -> None:
-        self._move(served, Step(State.CAPACITY_REVOKED))
-        self._release(served, served.nodes, "its capacity was revoked")
-
-    def _release(self, served: Served, nodes: Iterable[str], why: str) -> None:
-        going = tuple(nodes)
-        self._pools.shrink(going, f"ProvisioningRequest {served.asked.name}: {why}", is_graceful=True)
-        served.nodes = tuple(name for name in served.nodes if name not in going)
-
-    def _move(self, served: Served, step: Step) -> None:
+    def _move(self, served: Served, *steps: Step) -> None:
         before = served.state
-        self._say(served, step)
-        served.course.took(step, before, self._now_s)
+        self._say(served, *steps)
+        for step in steps:
+            served.course.took(step, before, self._now_s)
+            before = step.state
 
-    def _say(self, served: Served, step: Step) -> None:
-        """Write a step, and note for the history what the pool could not do."""
+    def _say(self, served: Served, *steps: Step) -> None:
+        """Write steps, and note for the history what the pool could not do."""
         before = served.conditions
-        self._writer.move(served, step)
-        if step.explanation is not None and served.conditions != before:
-            why = f"ProvisioningRequest {served.asked.name}: {step.explanation.message}"
-            nodes = self._pools.size(self._pool.name)
-            self._events.append(PoolScaled(t_s=self._now_s, pool=self._pool.name, nodes=nodes, why=why, error=step.explanation.reason))
+        self._writer.move(served, *steps)
+        for explanation in (step.explanation for step in steps if served.conditions != before):
+            if explanation is not None:
+                why = f"ProvisioningRequest {served.asked.name}: {explanation.message}"
+                nodes = self._pools.size(self._pool.name)
+                self._events.append(PoolScaled(t_s=self._now_s, pool=self._pool.name, nodes=nodes, why=why, error=explanation.reason))

@@ -40,21 +40,19 @@ class Course:
     phase_s: float = 0.0
     provisioned_s: float = 0.0
 
-    def next_step(self, state: State, now_s: float) -> Step | None:
-        """What GKE does now; None: nothing. It is done when ``took`` is told so."""
-        if state in {State.UNINITIALIZED, State.PENDING, State.ACCEPTED} and now_s >= self.seen_s + self.asked.valid_s:
-            return self._failed(WAIT_TIME_EXCEEDED)
-        if state == State.UNINITIALIZED:
-            return Step(State.PENDING)
-        if state == State.PENDING:
-            return self._out_of_pending(now_s)
-        if state == State.ACCEPTED:
-            return self._out_of_accepted(now_s)
-        if state == State.PROVISIONED:
-            return Step(State.BOOKING_EXPIRED) if now_s >= self.booked_until_s else None
-        if state == State.BOOKING_EXPIRED:
-            return Step(State.CAPACITY_REVOKED) if now_s >= self.provisioned_s + self.max_run_s else None
-        return None
+    def next_steps(self, state: State, now_s: float) -> tuple[Step, ...]:
+        """What GKE does now; empty: nothing. It is done when ``took`` is told so of each.
+
+        Several are of the same moment and must be seen together: Kueue acts within milliseconds on whatever it finds between two.
+        """
+        step = self._next_step(state, now_s)
+        if step is None:
+            return ()
+        if step.state == State.PROVISIONED and self._booked_s(self.phase + 1) == 0:
+            return step, Step(State.BOOKING_EXPIRED)
+        if step.state == State.BOOKING_EXPIRED and self._booked_s(self.phase) == self.max_run_s:
+            return step, Step(State.CAPACITY_REVOKED)
+        return (step,)
 
     def took(self, step: Step, before: State, now_s: float) -> None:
         """Note that a step was done, and when."""
@@ -72,9 +70,28 @@ class Course:
     @property
     def booked_until_s(self) -> float:
         """Until when its nodes are kept for it; never past the end of the capacity, which GKE declares only after that of the booking."""
-        following = self._phase()
+        return self.provisioned_s + self._booked_s(self.phase)
+
+    def _next_step(self, state: State, now_s: float) -> Step | None:
+        if state in {State.UNINITIALIZED, State.PENDING, State.ACCEPTED} and now_s >= self.seen_s + self.asked.valid_s:
+            return self._failed(WAIT_TIME_EXCEEDED)
+        if state == State.UNINITIALIZED:
+            return Step(State.PENDING)
+        if state == State.PENDING:
+            return self._out_of_pending(now_s)
+        if state == State.ACCEPTED:
+            return self._out_of_accepted(now_s)
+        if state == State.PROVISIONED:
+            return Step(State.BOOKING_EXPIRED) if now_s >= self.booked_until_s else None
+        if state == State.BOOKING_EXPIRED:
+            return Step(State.CAPACITY_REVOKED) if now_s >= self.provisioned_s + self.max_run_s else None
+        return None
+
+    def _booked_s(self, index: int) -> float:
+        """How long the booking lasts when phase ``index`` follows the grant."""
+        following = self._phase(index)
         scripted_s = following.after_s if following is not None and following.state == "booking-expired" else float("inf")
-        return self.provisioned_s + min(self.cluster.booking_s, scripted_s, self.max_run_s)
+        return min(self.cluster.booking_s, scripted_s, self.max_run_s)
 
     def _out_of_pending(self, now_s: float) -> Step | None:
         if problem := self.asked.problem():
@@ -85,7 +102,7 @@ class Course:
         return Step(State.ACCEPTED)
 
     def _out_of_accepted(self, now_s: float) -> Step | None:
-        following = self._phase()
+        following = self._phase(self.phase)
         if following is None or now_s < self.phase_s + following.after_s:
             return None
         if following.state == "stockout":
@@ -99,5 +116,5 @@ class Course:
     def _failed(self, reason: str) -> Step:
         return Step(State.FAILED, explain_failure(reason, pool=self.pool))
 
-    def _phase(self) -> Phase | None:
-        return self.script.phases[self.phase] if self.phase < len(self.script.phases) else None
+    def _phase(self, index: int) -> Phase | None:
+        return self.script.phases[index] if index < len(self.script.phases) else None

@@ -9,7 +9,7 @@ from harness.history import ConditionState
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import NodePool
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import Object, conditions_of, name_of, uid_of
+from harness.targets.kubernetes.api import Object, annotations_of, conditions_of, name_of, uid_of
 from harness.targets.kubernetes.dws_reasons import MAX_RUN_TOO_SHORT, MAX_RUN_UNREADABLE, PROJECT, ZONE
 
 PROVISIONING_CLASS = "queued-provisioning.gke.io"
@@ -144,9 +144,9 @@ def details_of(asked: Asked, pool: NodePool) -> Object:
     }
 
 
-def uses(pod: Object, asked: Asked) -> bool:
-    """Whether a pod says that it uses the capacity of a request: both annotations, and it has not ended."""
-    annotations = pod["metadata"].get("annotations") or {}
+def consumed_by(pod: Object) -> str:
+    """Name of the request whose capacity a pod says that it uses, by both annotations; empty when it does not say so, or has ended."""
+    annotations = annotations_of(pod)
     is_over = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-    named = annotations.get(CONSUME_ANNOTATION), annotations.get(CLASS_ANNOTATION)
-    return not is_over and named == (asked.name, PROVISIONING_CLASS)
+    is_consumer = not is_over and annotations.get(CLASS_ANNOTATION) == PROVISIONING_CLASS
+    return str(annotations.get(CONSUME_ANNOTATION, "")) if is_consumer else ""

@@ -22,6 +22,8 @@ class Served:
         needed: Nodes for its pods; 0 until it was accepted.
         nodes: Machines of it that are there or on their way.
         used_s: When each node was last seen in use.
+        closed: Nodes that take no new pods, since they are about to go.
+        is_deleted: It is gone, and only its nodes are still to be seen to.
         quiet_until_s: It is left alone until then.
     """
 
@@ -31,6 +33,8 @@ class Served:
     needed: int = 0
     nodes: tuple[str, ...] = ()
     used_s: dict[str, float] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    is_deleted: bool = False
     quiet_until_s: float = 0.0
 
     @property
@@ -50,14 +54,16 @@ class StatusWriter:
     def __init__(self, api: Api, clock: Clock) -> None:
         self._api, self._clock = api, clock
 
-    def move(self, served: Served, step: Step) -> None:
-        """Write what a step makes of the conditions; nothing when they say so already.
+    def move(self, served: Served, *steps: Step) -> None:
+        """Write what steps make of the conditions, in one update; nothing when they say so already.
 
         Raises:
             ApiError: When the API server does not take it; the request is then where it was.
-            IllegalTransitionError: When GKE never would.
+            IllegalTransitionError: When GKE never would take one of them.
         """
-        conditions = next_conditions(served.conditions, step.state, step.explanation)
+        conditions = served.conditions
+        for step in steps:
+            conditions = next_conditions(conditions, step.state, step.explanation)
         if conditions == served.conditions:
             return
         utc = self._clock.utc().strftime("%Y-%m-%dT%H:%M:%SZ")

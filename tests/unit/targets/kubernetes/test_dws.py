@@ -9,6 +9,7 @@ from harness.errors import UnknownNameError
 from harness.history import Event, PoolScaled
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import DEFAULT_TOPOLOGY
+from harness.protocol.attempt_key import AttemptKey
 from harness.scenario import Cluster, Phase, ProvisioningScript
 from harness.targets.kubernetes.api import (
     JOBS,
@@ -24,8 +25,13 @@ from harness.targets.kubernetes.api import (
     uid_of,
 )
 from harness.targets.kubernetes.dws import NO_ROOM_S, UNANSWERED_S, UPDATES_A_LOOP_MAX, DwsSimulator
-from harness.targets.kubernetes.dws_requests import PROVISIONING_CLASS, REQUEST_LABEL
+from harness.targets.kubernetes.dws_course import Course, Step
+from harness.targets.kubernetes.dws_nodes import IDLE_S
+from harness.targets.kubernetes.dws_requests import PROVISIONING_CLASS, REQUEST_LABEL, asked_by
+from harness.targets.kubernetes.dws_served import Served, StatusWriter
+from harness.targets.kubernetes.dws_states import IllegalTransitionError, State
 from harness.targets.kubernetes.pools import NodePools
+from harness.targets.kubernetes.reading import provisioning_seen
 from harness.targets.kubernetes.watching import Watched
 
 from .fake_api import FakeApi
@@ -38,6 +44,16 @@ def script(*phases: Phase) -> ProvisioningScript:
 
 def phase(state: str, after_s: float = 1.0, **more: str) -> Phase:
     return Phase(state=state, after_s=after_s, **more)  # type: ignore[arg-type]
+
+
+def consuming(request: str = "job-a-dws-prov-1") -> dict[str, str]:
+    """Annotations of a pod."""
+    return {CONSUME_ANNOTATION: request, CLASS_ANNOTATION: PROVISIONING_CLASS}
+
+
+ONLY_PROVISIONED = {"Accepted": "True", "Provisioned": "True"}
+EXPIRED = ONLY_PROVISIONED | {"BookingExpired": "True"}
+REVOKED = EXPIRED | {"CapacityRevoked": "True"}
 
 
 class Trial:
@@ -366,16 +382,16 @@ def test_a_booking_ends_and_the_nodes_of_a_job_that_uses_them_stay(begin):
     trial = begin(booking_s=5.0)
     trial.ask()
     trial.pass_s(4)
-    annotations = {CONSUME_ANNOTATION: "job-a-dws-prov-1", CLASS_ANNOTATION: PROVISIONING_CLASS}
+    annotations = consuming()
     for number in range(2):
         trial.api.put(*pod(f"host-{number}", node=f"dws-pool-{number}", metadata={"annotations": annotations}))
-    trial.pass_s(10)
+    trial.pass_s(2 * IDLE_S)
 
     assert trial.holds() == ["Accepted", "Provisioned", "BookingExpired"]
     assert trial.nodes() == ["dws-pool-0", "dws-pool-1"]
 
     trial.api.put(*pod("host-0", node="dws-pool-0", metadata={"annotations": annotations}, status={"phase": "Succeeded"}))
-    trial.pass_s(4)
+    trial.pass_s(IDLE_S - 1)
     assert trial.nodes() == ["dws-pool-0", "dws-pool-1"]  # idle, but not for long
     trial.pass_s(4)
     assert trial.nodes() == ["dws-pool-1"]
@@ -391,9 +407,9 @@ def test_nodes_of_pods_without_both_annotations_are_reclaimed_when_the_booking_i
     trial.ask()
     trial.pass_s(4)
     trial.api.put(*pod("host-0", node="dws-pool-0", metadata={"annotations": annotations}))
-    trial.pass_s(3)
+    trial.pass_s(IDLE_S - 3)
     assert trial.nodes() == ["dws-pool-0", "dws-pool-1"]
-    trial.pass_s(4)
+    trial.pass_s(5)
 
     assert trial.nodes() == []
     assert ("stop", "dws-pool-0") in trial.machines.calls
@@ -403,22 +419,52 @@ def test_a_script_can_end_the_booking_early(begin):
     trial = begin(script(phase("granted"), phase("booking-expired", 2.0)))
     trial.ask()
     trial.pass_s(8)
+    assert trial.written()[-2:] == [ONLY_PROVISIONED, EXPIRED]
+    trial.pass_s(IDLE_S)
 
-    assert trial.holds() == ["Accepted", "Provisioned", "BookingExpired"]
     assert trial.nodes() == []
 
 
-@pytest.mark.parametrize("booking_s", [3.0, 600.0], ids=["after the booking", "within it"])
-def test_at_the_maximum_run_time_the_capacity_is_revoked_in_gkes_order(begin, booking_s: float):
-    trial = begin(booking_s=booking_s, max_run_s=6.0)
+def test_a_booking_that_ends_at_once_is_never_seen_to_have_begun(begin):
+    trial = begin(script(phase("granted"), phase("booking-expired", 0.0)))
+    trial.ask()
+    trial.pass_s(8)
+
+    assert trial.written() == [{"Accepted": "False"}, {"Accepted": "True"}, EXPIRED]
+    told = provisioning_seen(trial.request(), AttemptKey(0, 0), trial.now_s, is_deleted=False)
+    assert [one.type for one in told.conditions] == ["Accepted", "Provisioned", "BookingExpired"]
+    assert trial.nodes() == ["dws-pool-0", "dws-pool-1"]
+    trial.pass_s(IDLE_S)
+    assert trial.nodes() == []
+
+
+def test_steps_of_one_update_are_legal_one_by_one_or_nothing_is_written():
+    api = FakeApi()
+    thing = {"metadata": {"name": "x", "namespace": "run"}, "spec": {"podSets": []}}
+    asked = asked_by(api.put(PROVISIONING_REQUESTS, thing))
+    served = Served(Course(asked, ProvisioningScript(), Cluster(), "dws-pool", seen_s=0.0))
+    writer = StatusWriter(api, ManualClock())
+
+    with pytest.raises(IllegalTransitionError, match="that is Accepted cannot become BookingExpired"):
+        writer.move(served, Step(State.PENDING), Step(State.ACCEPTED), Step(State.BOOKING_EXPIRED))
+    assert (served.state, "status" in (api.get(PROVISIONING_REQUESTS, "x", "run") or {})) == (State.UNINITIALIZED, False)
+
+
+def test_after_the_booking_the_capacity_is_revoked_at_the_maximum_run_time(begin):
+    trial = begin(booking_s=3.0, max_run_s=6.0)
     trial.ask()
     trial.pass_s(12)
 
-    assert trial.written()[-3:] == [
-        {"Accepted": "True", "Provisioned": "True"},
-        {"Accepted": "True", "Provisioned": "True", "BookingExpired": "True"},
-        {"Accepted": "True", "Provisioned": "True", "BookingExpired": "True", "CapacityRevoked": "True"},
-    ]
+    assert trial.written()[-3:] == [ONLY_PROVISIONED, EXPIRED, REVOKED]
+    assert trial.nodes() == []
+
+
+def test_a_maximum_run_time_within_the_booking_ends_both_at_once(begin):
+    trial = begin(booking_s=600.0, max_run_s=6.0)
+    trial.ask()
+    trial.pass_s(12)
+
+    assert trial.written()[-2:] == [ONLY_PROVISIONED, REVOKED]
     assert trial.nodes() == []
 
 
@@ -429,7 +475,7 @@ def test_capacity_is_revoked_on_demand_and_its_nodes_go_with_notice(begin):
 
     assert trial.dws.revoke("job-a-dws-prov-1") == ("dws-pool-0", "dws-pool-1")
     trial.pass_s(1)
-    assert trial.holds() == ["Accepted", "Provisioned", "BookingExpired", "CapacityRevoked"]
+    assert trial.written()[-2:] == [ONLY_PROVISIONED, REVOKED]
     assert trial.nodes() == []
     assert ("stop", "dws-pool-1") in trial.machines.calls
     assert trial.dws.nodes_of("job-a-dws-prov-1") == ()
@@ -444,6 +490,132 @@ def test_what_was_not_provisioned_cannot_be_revoked(begin):
         trial.dws.revoke("job-a-dws-prov-1")
     with pytest.raises(LookupError, match="there is none"):
         trial.dws.revoke("job-b-dws-prov-1")
+
+
+# ---- nodes that are needed -------------------------------------------------------------------------------------------
+
+
+def expired(begin, *, pods: int = 4) -> Trial:
+    """A booking that is over, of nodes that nobody has used yet."""
+    trial = begin(script(phase("granted"), phase("booking-expired", 0.0)), script(phase("granted")))
+    trial.ask(pods=pods)
+    trial.pass_s(4)
+    assert trial.holds()[-1] == "BookingExpired"
+    return trial
+
+
+def is_closed(trial: Trial, node: str) -> bool:
+    found = trial.api.get(NODES, node)
+    return found is not None and bool((found.get("spec") or {}).get("unschedulable"))
+
+
+def await_closing(trial: Trial) -> None:
+    while not is_closed(trial, "dws-pool-0"):
+        assert trial.nodes() == ["dws-pool-0"], "it went without notice"
+        assert trial.now_s < 2 * IDLE_S, "it is not to go"
+        trial.pass_s(0.5)
+
+
+def test_a_pod_that_is_not_bound_yet_keeps_all_nodes_of_its_request(begin):
+    trial = expired(begin)
+    trial.api.put(*pod("host-0", metadata={"annotations": consuming()}))
+    trial.pass_s(2 * IDLE_S)
+
+    assert trial.nodes() == ["dws-pool-0", "dws-pool-1"]
+
+
+@pytest.mark.parametrize("annotations", [{}, {CONSUME_ANNOTATION: "job-a-dws-prov-1"}], ids=["none", "no class"])
+def test_a_pod_that_is_not_bound_yet_and_lacks_annotations_keeps_none(begin, annotations: dict[str, str]):
+    trial = expired(begin)
+    trial.api.put(*pod("host-0", metadata={"annotations": annotations}))
+    trial.pass_s(IDLE_S + 2)
+
+    assert trial.nodes() == []
+
+
+def test_a_node_that_is_about_to_go_takes_no_new_pods(begin):
+    trial = expired(begin, pods=1)
+    await_closing(trial)
+    assert ("stop", "dws-pool-0") not in trial.machines.calls
+    trial.pass_s(1)
+
+    assert trial.nodes() == []
+
+
+def test_a_pod_that_no_watch_has_told_of_yet_keeps_its_node(begin):
+    trial = expired(begin, pods=1)
+    await_closing(trial)
+    trial.api.put(*pod("host-0", node="dws-pool-0", metadata={"annotations": consuming()}))
+    del trial.api.changes[-1]
+    trial.pass_s(0.5)
+
+    assert (trial.nodes(), is_closed(trial, "dws-pool-0")) == (["dws-pool-0"], False)
+
+
+def test_nodes_are_not_taken_away_while_the_api_server_does_not_say_who_is_there(begin):
+    trial = expired(begin, pods=1)
+    trial.api.failures["list", "pods"] = ApiError(attempted="list", what="pods", status=0, reason="refused")
+    trial.pass_s(2 * IDLE_S)
+    assert trial.nodes() == ["dws-pool-0"]
+
+    del trial.api.failures["list", "pods"]
+    trial.pass_s(UNANSWERED_S + 1)
+    assert trial.nodes() == []
+
+
+def test_a_pod_of_another_request_that_was_bound_to_a_node_keeps_it(begin):
+    trial = expired(begin, pods=1)
+    trial.ask("job-a-dws-prov-2", pods=1)
+    trial.pass_s(4)
+    trial.api.put(*pod("host-0", node="dws-pool-0", metadata={"annotations": consuming("job-a-dws-prov-2")}))
+    trial.pass_s(2 * IDLE_S)
+
+    assert trial.nodes() == ["dws-pool-0", "dws-pool-1"]
+
+
+def test_nodes_of_a_deleted_request_go_when_its_pods_are_over(begin):
+    trial = begin()
+    trial.ask()
+    trial.pass_s(4)
+    trial.api.put(*pod("host-0", node="dws-pool-0", metadata={"annotations": consuming()}))
+    trial.pass_s(1)
+    trial.api.remove(PROVISIONING_REQUESTS, "job-a-dws-prov-1", "run")
+    trial.pass_s(IDLE_S)
+    assert trial.nodes() == ["dws-pool-0"]
+    assert trial.dws.nodes_of("job-a-dws-prov-1") == ()
+
+    trial.api.remove(PODS, "host-0", "run")
+    trial.pass_s(2)
+    assert trial.nodes() == []
+
+
+def test_a_request_that_is_made_again_by_the_same_name_gets_nodes_of_its_own(begin):
+    trial = begin()
+    trial.ask()
+    trial.pass_s(4)
+    trial.api.remove(PROVISIONING_REQUESTS, "job-a-dws-prov-1", "run")
+    trial.ask()
+    trial.pass_s(8)
+
+    assert trial.holds() == ["Accepted", "Provisioned"]
+    assert trial.dws.nodes_of("job-a-dws-prov-1") == ("dws-pool-0", "dws-pool-1")
+
+
+def test_machines_that_were_on_their_way_to_a_request_that_fails_are_let_go(begin):
+    trial = begin()
+    trial.ask(ValidUntilSeconds="5")
+    trial.machines.gate.clear()
+    for now_s in (1.0, 1.5, 3.0, 3.5, 6.0):
+        for change in trial.watches.drain():
+            trial.dws.see(change)
+        trial.dws.tick(now_s)
+    assert trial.says()["Failed"] == "True:WaitTimeExceeded"
+
+    trial.machines.gate.set()
+    finish(trial.pools)
+    trial.now_s = 6.0
+    trial.pass_s(2)
+    assert (trial.nodes(), trial.pools.spare("dws-pool")) == ([], 2)
 
 
 # ---- whose request it is ---------------------------------------------------------------------------------------------
