@@ -50,8 +50,7 @@ class PoolAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How the emulated autoscaler answers when a pod needs a node of the on-demand pool that is not there.
 
     Attributes:
-        answer: ``granted``; ``stockout`` (``ZONE_RESOURCE_POOL_EXHAUSTED``) or ``quota-exceeded`` (``GCE_QUOTA_EXCEEDED``) for
-            ``for_s``, then granted.
+        answer: ``granted``; ``stockout`` (``GCE_STOCKOUT``) or ``quota-exceeded`` (``GCE_QUOTA_EXCEEDED``) for ``for_s``, then granted.
         after_s: Seconds until nodes begin to come.
         for_s: Seconds of stockout or exceeded quota.
     """
