@@ -37,7 +37,7 @@ WORKING_NODES = (
     ),
     on_cluster(
         "maintenance-of-a-node-is-announced-and-costs-no-step",
-        "GKE: graceful maintenance puts labels and a taint on the node before it evicts its pods",
+        "GKE: graceful maintenance is told by labels, and the node is tainted before its pods are evicted",
         Injection(fault=InterruptNode(profile="gke-maintenance-graceful", notice_s=2.0, duration_s=20.0), at=AtStep(step=13)),
         expects=(*goes_on(ON_DEMAND, attempts_max=2, failed_max=1, after_sigterm_max=0), GraceConduct(margin_s_min=2.0)),
         deadline_s=DEADLINE_S,

@@ -137,7 +137,7 @@ class NodeHost(Protocol):
         ...
 
     def announce_maintenance(self, node: str, *, in_s: float) -> None:
-        """Put GKE's labels and taint of maintenance on a node: it begins in so many seconds, with 0 it has begun.
+        """Put GKE's labels of maintenance on a node: it begins in so many seconds; with 0 it has begun, and GKE's taint comes with it.
 
         Raises:
             LookupError: When there is no such node.

@@ -196,9 +196,9 @@ class ActiveInterruption(_Mended):
 
     Whatever rank is the victim: the machines of a multi-host TPU slice are interrupted as one, and the nodes of one job are one slice.
 
-    Graceful maintenance: label and taint tell of it ``notice_s`` before it begins; then pods are evicted and have their own grace. Spot:
-    pods have their own grace, and 15 s at most. Host error: nothing. Then the machines are gone. What is not played: GKE evicts through
-    the node's own shutdown, so that its pods end as Failed; here they are evicted or deleted through the API.
+    Graceful maintenance: labels tell of it ``notice_s`` before it begins; then nodes are tainted, and pods are evicted and have their own
+    grace. Spot: pods have their own grace, and 15 s at most. Host error: nothing. Then the machines are gone. What is not played: GKE
+    evicts through the node's own shutdown, so that its pods end as Failed; here they are evicted or deleted through the API.
     Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu;
         https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms.
     """

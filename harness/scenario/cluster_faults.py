@@ -102,7 +102,8 @@ class InterruptNode(msgspec.Struct, frozen=True, kw_only=True, tag="interrupt-no
 
     All of them, whatever rank is the victim: the machines of a multi-host TPU slice are interrupted as one. ``lose-node`` takes one alone.
 
-    ``gke-maintenance-graceful``: labels and taint announce it ``notice_s`` seconds before, then pods get SIGTERM and their own grace.
+    ``gke-maintenance-graceful``: labels announce it ``notice_s`` seconds before; then nodes are tainted, and pods get SIGTERM and their own
+    grace.
     ``gke-spot``: SIGTERM with at most 15 s. ``gke-host-error``: nothing at all, as ``lose-node``. The profiles are in
     ``harness.scenario.platform``.
     """

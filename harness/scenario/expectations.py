@@ -176,7 +176,7 @@ class SameRun(msgspec.Struct, frozen=True, kw_only=True, tag="same-run", tag_fie
 class ConsumesProvisioning(
     msgspec.Struct, frozen=True, kw_only=True, tag="consumes-provisioning", tag_field="type", forbid_unknown_fields=True
 ):
-    """Hosts that run on provisioned capacity carry both annotations that tie them to their ProvisioningRequest.
+    """Hosts that run on provisioned capacity, or wait for it, carry both annotations that tie them to their ProvisioningRequest.
 
     Without them GKE reclaims the nodes when the booking is over.
     Source: kueue, pkg/controller/admissionchecks/provisioning (podSetUpdates); a public DWS runbook (case 61).

@@ -99,7 +99,7 @@ GRACE_PROFILES: tuple[GraceProfile, ...] = (
     ),
     GraceProfile(
         name="gke-maintenance-graceful",
-        signals="label, taint, then SIGTERM; SIGKILL after the pod's own grace",
+        signals="a label; later label and taint, then SIGTERM; SIGKILL after the pod's own grace",
         budget_s=30.0,
         retry="new pod; the pod's terminationGracePeriodSeconds is granted, an upper bound of 60 minutes is quoted for accelerators",
         source="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu",

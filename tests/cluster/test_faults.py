@@ -151,9 +151,13 @@ def test_maintenance_is_announced_evicts_and_takes_the_machine(tmp_path, api) ->
         def marks() -> tuple[str, ...]:
             return trial.node(name).labels
 
+        def is_tainted() -> bool:
+            return any(taint.startswith(TERMINATION_TAINT) for taint in trial.node(name).taints)
+
         trial.until(lambda: f"{MAINTENANCE_LABEL}=PENDING" in marks(), "announced")
-        assert any(taint.startswith(TERMINATION_TAINT) for taint in trial.node(name).taints)
+        assert not is_tainted()
         trial.until(lambda: f"{MAINTENANCE_LABEL}=ONGOING" in marks(), "begun")
+        assert is_tainted()
         evidence = trial.observed()
         assert evidence.index("pod ") < evidence.index(f"node {name}")
         trial.healed()

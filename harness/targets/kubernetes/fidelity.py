@@ -37,7 +37,9 @@ FIDELITY: tuple[Fidelity, ...] = (
         here="emulated",
         note="Nodes are containers of one machine with one kernel and one clock; pools scale by starting and stopping them. A power "
         "loss is the end of a container: what was written to storage that outlives nodes is never lost. Maintenance, Spot preemption "
-        "and host errors are played with GKE's labels, taints and graces.",
+        "and host errors are played with GKE's labels, taints and graces. The label of the time announces a maintenance; the taint "
+        "impending-node-termination comes when pods are being stopped, as documented. That the label of its state is PENDING before, and "
+        "that a Spot machine has the taint, is assumed; the taint of a maintenance window is not played.",
         source=_DISRUPTION,
     ),
     Fidelity(

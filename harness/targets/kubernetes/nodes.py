@@ -19,13 +19,19 @@ from harness.targets.kubernetes.inventory import names_of, on_node
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 
 MAINTENANCE_LABEL = "cloud.google.com/active-node-maintenance"
-"""``PENDING``, then ``ONGOING``. Source: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-maintenance-events."""
+"""``ONGOING``: pods are being stopped, as GKE documents it. Our choice: ``PENDING`` from the announcement on, where no document shows
+this label. Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu."""
 
 SCHEDULED_LABEL = "cloud.google.com/scheduled-maintenance-time"
-"""When it begins, in seconds since 1970. Source: as above."""
+"""When it begins, in seconds since 1970: what announces it, while it is not active.
+Source: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-maintenance-events."""
 
 TERMINATION_TAINT = "cloud.google.com/impending-node-termination"
-"""Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu."""
+"""With effect NoSchedule: no new pod comes to a node that is being terminated. GKE documents it for graceful termination, together with
+``ONGOING`` and before pods are evicted; a node whose maintenance is only announced does not have it. Our choice: on a Spot machine too.
+There the node termination handler set it, which GKE has replaced by the kubelet's own graceful shutdown; that refuses new pods as well.
+Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu; for Spot
+https://github.com/GoogleCloudPlatform/k8s-node-termination-handler."""
 
 CUT_CHAIN = "chaos-cut"
 """The packet filter of a node that is cut off from the control plane alone: its pods still reach those of other nodes."""
@@ -116,13 +122,13 @@ class NodeHosting(Hosting):
         begins = self.grounds.clock.utc().timestamp() + in_s
         pending = {MAINTENANCE_LABEL: "PENDING", SCHEDULED_LABEL: str(int(begins))}
         with told_as_lookup_errors():
-            mark(self.grounds.api, node, pending if in_s else {MAINTENANCE_LABEL: "ONGOING"})
+            mark(self.grounds.api, node, pending if in_s else {MAINTENANCE_LABEL: "ONGOING"}, is_terminating=not in_s)
 
     def announce_termination(self, node: str) -> None:
         """See ``NodeHost``."""
         self.pool_of(node)
         with told_as_lookup_errors():
-            mark(self.grounds.api, node, {})
+            mark(self.grounds.api, node, {}, is_terminating=True)
 
     def mend_nodes(self, nodes: Sequence[str]) -> None:
         """See ``NodeHost``."""
@@ -250,17 +256,19 @@ def set_schedulable(api: Api, node: str, *, is_schedulable: bool) -> bool:
     return True
 
 
-def mark(api: Api, node: str, labels: dict[str, str]) -> None:
-    """Give a node labels of maintenance, and the taint of a machine that is about to go.
+def mark(api: Api, node: str, labels: dict[str, str], *, is_terminating: bool) -> None:
+    """Give a node labels of maintenance, and one whose pods are being stopped the taint of a machine that is about to go.
 
     Raises:
         ApiError: When the API server does not do it.
     """
 
     def marks(found: Object) -> Object:
-        taints = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
-        taints.append({"key": TERMINATION_TAINT, "effect": "NoSchedule"})
-        return {"metadata": {"labels": labels, **_version(found)}, "spec": {"taints": taints}}
+        marked: Object = {"metadata": {"labels": labels, **_version(found)}}
+        if is_terminating:
+            taints = [taint for taint in _taints(found) if taint["key"] != TERMINATION_TAINT]
+            marked["spec"] = {"taints": [*taints, {"key": TERMINATION_TAINT, "effect": "NoSchedule"}]}
+        return marked
 
     if not _change(api, node, marks):
         raise ApiError(attempted="mark", what=f"nodes/{node}", status=NOT_FOUND, reason="NotFound")

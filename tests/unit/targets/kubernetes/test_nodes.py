@@ -151,17 +151,18 @@ def test_a_machine_that_cannot_be_killed_keeps_its_object(host) -> None:
     assert host.grounds.hurt == set()
 
 
-def test_maintenance_is_announced_in_gkes_words_and_other_taints_stay(host) -> None:
+def test_maintenance_is_announced_by_labels_and_taints_the_node_when_it_begins(host) -> None:
     host.announce_maintenance("worker2", in_s=60.0)
     node = host.get(NODES, "worker2")
     begins = int(host.clock.utc().timestamp()) + 60
     assert node["metadata"]["labels"] | {MAINTENANCE_LABEL: "PENDING", SCHEDULED_LABEL: str(begins)} == node["metadata"]["labels"]
-    assert node["spec"]["taints"] == [CHIPS, {"key": TERMINATION_TAINT, "effect": "NoSchedule"}]
+    assert node["spec"]["taints"] == [CHIPS]
+    host.announce_maintenance("worker2", in_s=0.0)
     host.announce_maintenance("worker2", in_s=0.0)
     node = host.get(NODES, "worker2")
 
     assert node["metadata"]["labels"][MAINTENANCE_LABEL] == "ONGOING"
-    assert len(node["spec"]["taints"]) == 2
+    assert node["spec"]["taints"] == [CHIPS, {"key": TERMINATION_TAINT, "effect": "NoSchedule"}]
 
 
 def test_the_end_of_a_spot_machine_is_a_taint_alone(host) -> None:
@@ -204,6 +205,7 @@ def test_a_kubelet_whose_node_object_is_gone_is_restarted_to_register(host) -> N
 
 def test_marks_of_maintenance_go_and_nothing_else(host) -> None:
     host.announce_maintenance("worker2", in_s=60.0)
+    host.announce_maintenance("worker2", in_s=0.0)
     mended(host, "worker2")
     node = host.get(NODES, "worker2")
 

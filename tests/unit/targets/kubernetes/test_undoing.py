@@ -36,6 +36,7 @@ def restore(host: Host, *actions) -> str:
 def test_everything_is_taken_back_and_twice_does_no_harm(host) -> None:
     host.cordon("worker3")
     host.announce_maintenance("worker2", in_s=10.0)
+    host.announce_maintenance("worker2", in_s=0.0)
     host.lose_nodes(["worker3"])
     host.set_quota("on-demand", 0)
     host.limit_namespace(0)
