@@ -1,6 +1,6 @@
 """Hosts on provisioned capacity are tied to their request: without both annotations GKE reclaims their nodes when the booking is over."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.checkers.cluster import admissions_of, looked_s, unseen
 from harness.checkers.evidence import Evidence, Ruling
@@ -19,42 +19,71 @@ QUEUED_CLASS = "queued-provisioning.gke.io"
 
 
 def check(_expectation: ConsumesProvisioning, evidence: Evidence) -> Finding:
-    """Judge every host that was bound to a node of a queued pool, or that belongs to an admission whose capacity was provisioned."""
+    """Judge every host that was bound to a node of a queued pool, or that belongs to an admission whose capacity was provisioned.
+
+    A host that was never bound is judged too: Kueue writes the annotations before the pod is made, and without them no node comes for it.
+    It proves nothing by itself, for it ran nowhere.
+    """
     ruling = Ruling()
     ruling.doubt_lost(evidence.lost("cluster"))
-    pods = _provisioned(evidence)
-    for pod in pods:
+    ran, waited = _on_provisioned(evidence), _waiting_for_provisioned(evidence)
+    for pod in (*ran, *waited):
         _judge(pod, {event.name for event in evidence.of_type(ProvisioningSeen) if event.task == pod.task}, ruling)
-    ruling.measures = {"hosts_judged": float(len(pods))}
+    ruling.measures = {"hosts_judged": float(len(ran) + len(waited))}
     nothing = ""
-    if not pods:
+    if not ran:
         nothing = "no host ran on provisioned capacity" if evidence.of_type(PodSeen) else unseen("no pod")
-    return ruling.conclude(CHECKER, f"{len(pods)} hosts on provisioned capacity carry both annotations", nothing=nothing)
+    return ruling.conclude(CHECKER, f"{len(ran)} hosts on provisioned capacity carry both annotations", nothing=nothing)
 
 
-def _provisioned(evidence: Evidence) -> Sequence[PodSeen]:
+def _hosts(evidence: Evidence) -> Mapping[str, Sequence[PodSeen]]:
+    """Each host by its uid, as it was seen before anything was healed or cleaned."""
+    end_s = looked_s(evidence)
+    hosts: dict[str, list[PodSeen]] = {}
+    for pod in evidence.of_type(PodSeen):
+        if pod.role == "host" and pod.t_s <= end_s:
+            hosts.setdefault(pod.uid, []).append(pod)
+    return hosts
+
+
+def _on_provisioned(evidence: Evidence) -> Sequence[PodSeen]:
     """Each host as it was last seen bound, once."""
     queued = {node.name for node in evidence.of_type(NodeSeen) if any(taint.startswith(QUEUED_TAINT) for taint in node.taints)}
-    end_s = looked_s(evidence)
-    bound = {pod.uid: pod for pod in evidence.of_type(PodSeen) if pod.role == "host" and pod.node and pod.t_s <= end_s}
-    return [pod for pod in bound.values() if pod.node in queued or _is_of_provisioned_admission(pod, evidence)]
+    found: list[PodSeen] = []
+    for seen in _hosts(evidence).values():
+        bound = [pod for pod in seen if pod.node]
+        if bound and (bound[-1].node in queued or _is_provisioned(bound[-1], (seen[0].t_s, seen[0].t_s), evidence)):
+            found.append(bound[-1])
+    return found
 
 
-def _is_of_provisioned_admission(pod: PodSeen, evidence: Evidence) -> bool:
-    first_s = next(event.t_s for event in evidence.of_type(PodSeen) if event.uid == pod.uid)
-    ended_s = float("inf")
+def _waiting_for_provisioned(evidence: Evidence) -> Sequence[PodSeen]:
+    """Each host that was never bound and was there, if only for a while, in an admission whose capacity was provisioned."""
+    found: list[PodSeen] = []
+    for seen in _hosts(evidence).values():
+        gone_s = next((pod.t_s for pod in seen if pod.is_terminating or pod.phase not in ("Pending", "Running")), float("inf"))
+        if not any(pod.node for pod in seen) and _is_provisioned(seen[-1], (seen[0].t_s, gone_s), evidence):
+            found.append(seen[-1])
+    return found
+
+
+def _is_provisioned(pod: PodSeen, between_s: tuple[float, float], evidence: Evidence) -> bool:
+    """Whether an admission with provisioned capacity was seen at any time between two moments, both included."""
+    first_s, last_s = between_s
     return any(
-        admission.is_provisioned and admission.admitted_s <= first_s <= (admission.ended_s or ended_s)
+        admission.is_provisioned and admission.admitted_s <= last_s and (admission.ended_s is None or first_s <= admission.ended_s)
         for admission in admissions_of(pod.task, evidence)
     )
 
 
 def _judge(pod: PodSeen, requests: set[str], ruling: Ruling) -> None:
-    who = f"task {pod.task} attempt {pod.attempt}: host {pod.rank} (pod {pod.name}, on {pod.node} of {pod.pool or 'no pool'})"
+    where = f"on {pod.node} of {pod.pool or 'no pool'}" if pod.node else "bound to no node"
+    who = f"task {pod.task} attempt {pod.attempt}: host {pod.rank} (pod {pod.name}, {where})"
     carried = {CONSUME_ANNOTATION: pod.provisioning_request, CLASS_ANNOTATION: pod.provisioning_class}
     missing = [name for name, value in carried.items() if not value]
     if missing:
-        ruling.broken.append(f"{who} ran on provisioned capacity without {' and '.join(missing)}")
+        what = "ran on" if pod.node else "waited for"
+        ruling.broken.append(f"{who} {what} provisioned capacity without {' and '.join(missing)}")
     elif pod.provisioning_class != QUEUED_CLASS:
         ruling.broken.append(f"{who} names class {pod.provisioning_class}, and {QUEUED_CLASS} is the one that keeps its node")
     elif not requests:

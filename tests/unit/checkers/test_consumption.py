@@ -1,5 +1,7 @@
 """Hosts on provisioned capacity are tied to their request (case 61)."""
 
+from typing import Any
+
 import pytest
 
 from harness.checkers.consumption import check
@@ -66,11 +68,48 @@ def test_where_no_request_was_seen_nobody_knows_whether_there_was_one():
     assert "no request of task 0 was seen at all" in finding.reason
 
 
-def test_on_demand_hosts_heads_and_pods_without_a_node_owe_nothing():
+def waiting(run: ClusterRun, name: str = "pod-0", **fields: Any) -> ClusterRun:
+    """A host that is bound to no node."""
+    return run.pod(name, **{"node": "", "pool": "", "phase": "Pending", **fields})
+
+
+def test_a_host_that_is_never_bound_owes_the_annotations_too():
+    """Kueue makes no request where its config names other chips, and admits the job all the same."""
+    run = waiting(waiting(provisioned()), reason="Unschedulable")
+    finding = judge(run)
+    assert (finding.outcome, finding.measures) == (Outcome.INVALID, {"hosts_judged": 1.0})
+    assert "(pod pod-0, bound to no node) waited for provisioned capacity without autoscaling.x-k8s.io/" in finding.reason
+
+
+def test_a_host_that_is_seen_before_its_admission_is_still_of_it():
+    run = waiting(ClusterRun().submit().queued().reserve()).admit("dws")
+    assert judge(run).outcome is Outcome.INVALID
+
+
+def test_a_host_of_the_admission_before_owes_nothing_to_the_next():
+    run = waiting(ClusterRun().submit().admit("on-demand")).evict()
+    waiting(run, is_terminating=True)
+    run.queued().reserve().provisioning(condition("Accepted"), condition("Provisioned")).admit("dws")
+    finding = judge(waiting(run, phase="Deleted", is_terminating=True))
+    assert (finding.outcome, finding.reason) == (Outcome.UNKNOWN, "no host ran on provisioned capacity")
+
+
+def test_a_host_that_only_waits_proves_nothing():
+    finding = judge(waiting(provisioned(), **TIED))
+    assert (finding.outcome, finding.reason) == (Outcome.UNKNOWN, "no host ran on provisioned capacity")
+    assert judge(waiting(provisioned(), **TIED).pod("pod-1", pool="dws-pool", **TIED)).measures == {"hosts_judged": 2.0}
+
+
+def test_a_host_that_is_made_when_all_is_over_is_not_judged():
+    run = provisioned()
+    run.left()
+    assert judge(waiting(run)).outcome is Outcome.UNKNOWN
+
+
+def test_on_demand_hosts_and_heads_owe_nothing():
     run = ClusterRun().submit().admit("on-demand").node().attempt(0).pod()
-    assert judge(run).outcome is Outcome.UNKNOWN
-    waiting = provisioned().pod(node="", phase="Pending").here(PodSeen, name="head", uid="h", role="head", node="node-0", phase="Running")
-    finding = judge(waiting)
+    assert judge(waiting(run, "pod-1")).outcome is Outcome.UNKNOWN
+    finding = judge(provisioned().here(PodSeen, name="head", uid="h", role="head", node="node-0", phase="Running"))
     assert (finding.outcome, finding.reason) == (Outcome.UNKNOWN, "no host ran on provisioned capacity")
 
 
