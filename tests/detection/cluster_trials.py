@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from harness.scenario import Cluster, Injection, Platform, Scenario
+from harness.checkers import ALWAYS
+from harness.scenario import Cluster, Injection, Phase, Platform, Scenario
 from harness.scenario.cluster_faults import BreakNode, EvictPods
 from harness.scenario.expectations import (
     AdmittedTo,
     ChargesRetries,
     Completes,
+    ConsumesProvisioning,
+    LeavesNothing,
     ResumesFromNewestDurable,
     SameRun,
     SingleWriter,
@@ -22,8 +25,10 @@ from harness.scenario.expectations import (
 )
 from harness.scenario.faults import Kill
 from harness.scenario.triggers import AtStep
+from harness.verdict import Outcome, Verdict
 from scenarios import CATALOGUE
-from scenarios.cluster_jobs import DWS, EVERY, KEPT_S, ON_DEMAND, POD, TAKEN, on_cluster, paced
+from scenarios.cluster_guide import DEADLINE_S as RAY_JOB_S
+from scenarios.cluster_jobs import DWS, EVERY, KEPT_S, ON_DEMAND, POD, TAKEN, on_cluster, paced, script
 from scenarios.jobs import COUNTER, LINEAR
 
 KILLED = Injection(fault=Kill(), at=AtStep(step=13))
@@ -38,15 +43,17 @@ class ClusterTrial:
 
     Attributes:
         scenario: What is run.
-        promise: The one that must be found broken.
-        others: Checkers that may accuse it too: of what follows from the same mistake.
+        promise: The one that must be found broken, or unproved.
+        others: Checkers that may say so too, of what follows from the same mistake.
         control: The right counterpart: a scenario of the catalogue that makes the same promise and keeps it.
+        outcome: What the whole run must come to. Where it is unknown nothing is broken: what was to be proved never happened.
     """
 
     scenario: Scenario
     promise: str
     others: tuple[str, ...]
     control: str
+    outcome: Outcome = Outcome.INVALID
 
 
 def _of_linear(module: str) -> Scenario:
@@ -151,12 +158,49 @@ CLUSTER_TRIALS = (
         others=(),
         control="a-job-that-ignores-disruptions-is-not-charged-for-an-eviction",
     ),
+    ClusterTrial(
+        scenario=on_cluster(
+            "a-queue-that-provisions-gpus-starts-a-job-of-chips-on-dws-without-a-request",
+            "case 61; Kueue: a workload that asks for none of managedResources needs no request, and its check is passed",
+            TAKEN,
+            expects=(Completes(), AdmittedTo(flavors=((DWS,),)), ConsumesProvisioning(), WorkloadEnds(state="finished"), SubmittedOnce()),
+            cluster=Cluster(queues="scenarios/manifests/queues_provisioning_gpus.yaml"),
+            deadline_s=WATCHED_S,
+        ),
+        promise="consumes-provisioning",
+        others=("completes", "workload-ends"),
+        control="a-job-that-finds-the-on-demand-quota-taken-falls-back-to-dws-by-itself",
+    ),
+    ClusterTrial(
+        scenario=on_cluster(
+            "a-rayjob-that-keeps-its-cluster-for-an-hour-leaves-it-on-the-chips",
+            "KubeRay: ttlSecondsAfterFinished is how long a RayCluster outlives its job, whose quota Kueue has freed by then",
+            expects=(Completes(), AdmittedTo(flavors=((ON_DEMAND,),)), WorkloadEnds(state="finished"), SubmittedOnce(), LeavesNothing()),
+            workload=paced(COUNTER, steps=10, step_s=0.2),
+            cluster=Cluster(submits="ray-job", manifest="scenarios/manifests/rayjob_keeping_its_cluster.yaml"),
+            deadline_s=RAY_JOB_S,
+            tags=("slow", "ray"),
+        ),
+        promise="leaves-nothing",
+        others=(),
+        control="a-rayjob-with-checkpoints-runs-on-a-slice-and-leaves-nothing",
+    ),
+    ClusterTrial(
+        scenario=on_cluster(
+            "a-request-that-nobody-makes-is-never-left-unanswered",
+            "no evidence, no verdict: the job finds on-demand free, so what DWS was to refuse is never asked for",
+            expects=(Completes(), AdmittedTo(flavors=((ON_DEMAND,),)), WorkloadEnds(state="finished"), SubmittedOnce()),
+            cluster=Cluster(provisioning=(script(Phase(state="never")),)),
+        ),
+        promise="landed",
+        others=(),
+        control="a-request-that-is-never-answered-leaves-the-job-pending",
+        outcome=Outcome.UNKNOWN,
+    ),
 )
 
 UNTRIED = {
     "submitted-once": "who submits a job again is a person or a controller above it, and none is part of these runs",
-    "consumes-provisioning": "Kueue writes both annotations itself; a pod without them comes from elsewhere",
-    "leaves-nothing": "Kueue and the Job controller clean up by themselves; a RayJob that keeps its cluster costs minutes",
     "recovers-within": "how long a recovery takes is measured in every run, and what is too long is a number that a user chooses",
 }
 """Promises whose checkers are held to made-up histories alone (``tests/unit/checkers``), and why."""
@@ -165,3 +209,17 @@ UNTRIED = {
 def control_of(trial: ClusterTrial) -> Scenario:
     """The right counterpart."""
     return CATALOGUE[trial.control]
+
+
+def mistaken(trial: ClusterTrial, verdict: Verdict) -> str:
+    """What a verdict on the wrong thing has missed, or says too much; empty when it is as it must be."""
+    said = {outcome: {finding.checker for finding in verdict.findings if finding.outcome is outcome} for outcome in Outcome}
+    if verdict.outcome is not trial.outcome:
+        return f"the verdict is {verdict.outcome}, and must be {trial.outcome}"
+    if trial.promise not in said[trial.outcome]:
+        return f"{trial.promise} is not {trial.outcome}"
+    others = said[trial.outcome] - {trial.promise, *trial.others}
+    if others:
+        return f"{', '.join(sorted(others))} must not be {trial.outcome}"
+    unproved = ALWAYS.keys() - {trial.promise} - said[Outcome.VALID]
+    return f"{', '.join(sorted(unproved))} must be valid" if unproved else ""

@@ -9,7 +9,7 @@ from harness.runner import Run
 from harness.targets import availability
 from harness.targets.kubernetes.target import KubernetesTarget
 from harness.verdict import Outcome
-from tests.detection.cluster_trials import CLUSTER_TRIALS, UNTRIED, ClusterTrial, control_of
+from tests.detection.cluster_trials import CLUSTER_TRIALS, UNTRIED, ClusterTrial, control_of, mistaken
 from tests.detection.conftest import Play
 from tests.detection.matrix import Row
 
@@ -31,20 +31,17 @@ def _cluster(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("trial", CLUSTER_TRIALS, ids=lambda trial: trial.scenario.name)
 def test_what_is_wrong_on_a_cluster_is_caught_by_the_checker_that_is_meant_to(play: Play, report: Report, trial: ClusterTrial) -> None:
     run: Run = play(trial.scenario, target=KubernetesTarget)
-    report(Row.of(trial.scenario.name, run.verdict, promise=trial.promise))
+    if trial.outcome is Outcome.INVALID:  # the matrix counts what is caught, and what proves nothing is not
+        report(Row.of(trial.scenario.name, run.verdict, promise=trial.promise))
 
-    said = {outcome: {finding.checker for finding in run.verdict.findings if finding.outcome is outcome} for outcome in Outcome}
-
-    assert trial.promise in said[Outcome.INVALID], run.explain()
-    assert said[Outcome.INVALID] <= {trial.promise, *trial.others}, run.explain()
-    assert ALWAYS.keys() <= said[Outcome.VALID], run.explain()
+    assert not mistaken(trial, run.verdict), f"{mistaken(trial, run.verdict)}\n{run.explain()}"
 
 
 @pytest.mark.parametrize("trial", CLUSTER_TRIALS, ids=lambda trial: trial.scenario.name)
 def test_what_is_wrong_has_a_right_counterpart_that_makes_the_same_promise(trial: ClusterTrial) -> None:
     """Without a control a checker that always accuses would pass."""
     for scenario in (trial.scenario, control_of(trial)):
-        assert trial.promise in {kind.__struct_config__.tag for kind in map(type, scenario.expects)}
+        assert trial.promise in {kind.__struct_config__.tag for kind in map(type, scenario.expects)} | ALWAYS.keys()
         assert "cluster" in scenario.tags
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from harness.targets.kubernetes.manifest_files import guide_queues, read_manifest
 from scenarios import CATALOGUE
+from tests.detection.cluster_trials import CLUSTER_TRIALS
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "scenarios" / "manifests"
@@ -14,7 +15,8 @@ GUIDE_RAYJOB = MANIFESTS / "guide_b_rayjob.yaml"
 SCRIPT = ROOT / "workloads" / "guide_b" / "train.py"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: jax-train-script\ndata:\n  train.py: |\n"
 
-NAMED = sorted({path for scenario in CATALOGUE.values() for path in (scenario.cluster.manifest, scenario.cluster.queues) if path})
+SCENARIOS = (*CATALOGUE.values(), *(trial.scenario for trial in CLUSTER_TRIALS))
+NAMED = sorted({path for scenario in SCENARIOS for path in (scenario.cluster.manifest, scenario.cluster.queues) if path})
 
 
 def with_script() -> str:

@@ -17,6 +17,8 @@ from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
 from tests.unit.targets.kubernetes.fake_host import cluster_at
 
+MANIFESTS = Path(__file__).resolve().parents[4] / "scenarios" / "manifests"
+
 
 def submission_of(tmp_path: Path, **fields: Any) -> Submission:
     cluster = cluster_at(tmp_path)
@@ -186,6 +188,19 @@ def test_a_manifest_is_submitted_as_it_is_written_but_for_what_ties_it_to_the_ru
     told = variables(template)
     assert told["OWN"] == "1"
     assert told["HARNESS_EVENTS"].endswith("$(POD_NAME).jsonl")
+
+
+def test_what_a_written_host_of_a_slice_says_of_itself_stays(tmp_path):
+    (tmp_path / "job.yaml").write_text((MANIFESTS / "rayjob_keeping_its_cluster.yaml").read_text())
+
+    job = submission_of(tmp_path, cluster=Cluster(submits="ray-job", manifest="job.yaml")).build(0)
+
+    assert job["spec"]["ttlSecondsAfterFinished"] == 3600
+    (group,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    told = variables(group["template"])
+    assert (told["TPU_WORKER_ID"], told["TPU_NAME"], told["TPU_TOPOLOGY"], told["STEPS"]) == ("0", "hosts-0", "2x2", "3")
+    names = [one["name"] for one in group["template"]["spec"]["containers"][0]["env"]]
+    assert len(names) == len(set(names))
 
 
 def test_two_tasks_of_a_manifest_do_not_share_what_was_edited(tmp_path):
