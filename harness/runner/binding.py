@@ -28,16 +28,20 @@ def refuse_missing_capabilities(scenario: Scenario, target: Target) -> None:
         if missing:
             needs = f"{missing} for {injection_name(scenario.injections, index)}"
             raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=kind_of(injection.fault))
-    problem = _memory_problem(scenario, target)
-    if problem:
-        needs = f"MemoryLimiter for platform.memory_mib = {scenario.platform.memory_mib}"
+    for needs, problem in _platform_problems(scenario, target).items():
         raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=problem)
 
 
-def _memory_problem(scenario: Scenario, target: Target) -> str:
-    if not scenario.platform.memory_mib:
-        return ""
-    return target.memory_problem() if isinstance(target, MemoryLimiter) else "it has no memory limit"
+def _platform_problems(scenario: Scenario, target: Target) -> dict[str, str]:
+    """Fields of the platform that the target cannot play, as what they need, each with the reason."""
+    platform, problems = scenario.platform, {}
+    if platform.memory_mib:
+        reason = target.memory_problem() if isinstance(target, MemoryLimiter) else "it has no memory limit"
+        problems[f"MemoryLimiter for platform.memory_mib = {platform.memory_mib}"] = reason
+    if platform.parallelism and isinstance(target, QueueHost):
+        needs = f"a platform without a queue for platform.parallelism = {platform.parallelism}"
+        problems[needs] = "how many tasks run at once is decided by its queue and quota; take the field away"
+    return {needs: reason for needs, reason in problems.items() if reason}
 
 
 CLUSTER_TAG = "cluster"
@@ -51,7 +55,7 @@ def belongs_to(scenario: Scenario, target: Target) -> bool:
     """
     if (CLUSTER_TAG in scenario.tags) != isinstance(target, QueueHost):
         return False
-    return not _memory_problem(scenario, target) and not any(missing_capability(found.fault, target) for found in scenario.injections)
+    return not _platform_problems(scenario, target) and not any(missing_capability(found.fault, target) for found in scenario.injections)
 
 
 def fill(text: str, *, checkpoint_dir: Path | str, seed: int, python: str = sys.executable) -> str:

@@ -18,7 +18,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         state: ``stockout`` (accepted and waiting: ``ResourcePoolExhausted``), ``quota-exceeded`` (likewise, ``QuotaExceeded``), ``granted``
             (nodes come, then ``Provisioned``), ``booking-expired`` (after ``granted``), ``failed`` (final, with ``reason``), ``never``
             (accepted, and nothing more).
-        after_s: Seconds after the one before, or after the request was accepted.
+        after_s: Seconds after the one before, or after the request was accepted. 0 for ``booking-expired``: Kueue finds both at once, as if
+            it had been away for as long as the booking lasted.
         reason: Of ``failed``, as GKE's autoscaler names it, like ``WaitTimeExceeded``.
     """
 

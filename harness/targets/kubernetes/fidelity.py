@@ -20,7 +20,8 @@ FIDELITY: tuple[Fidelity, ...] = (
     Fidelity(
         what="containers: PID 1, signals, exit codes, memory limits",
         here="real",
-        note="What a job does on a signal carries over. An exit code of 137, 134 or 139 is read as the signal that it stands for.",
+        note="What a job does on a signal carries over. A memory limit is what the manifest says. An exit code of 137, 134 or 139 is read "
+        "as the signal that it stands for.",
     ),
     Fidelity(
         what="retries of a Job: backoffLimit, a new pod after a back-off of 10 s, doubled each time",

@@ -2,7 +2,7 @@
 
 import copy
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import InvalidDocumentError
@@ -127,7 +127,7 @@ class Submission:
             "name": "host",
             "command": list(launch.command),
             "workingDir": str(launch.directory),
-            "resources": self._with_chips({"requests": dict(HOST_REQUESTS), "limits": self._limits()}),
+            "resources": self._with_chips({"requests": HOST_REQUESTS, "limits": {}}),
         }
         spec = self._placed({"restartPolicy": "Never", "containers": [container]})
         if launch.ranks > 1:
@@ -138,9 +138,6 @@ class Submission:
                 from_field("JAX_PROCESS_ID", f"metadata.labels['{RANK_LABELS[0]}']"),
             ]
         return spec
-
-    def _limits(self) -> dict[str, str]:
-        return {"memory": f"{self._launch.memory_mib}Mi"} if self._launch.memory_mib else {}
 
     def _service_name(self, task: int) -> str:
         return f"hosts-{task}"
@@ -154,7 +151,7 @@ class Submission:
 
     def _ray_job(self) -> Object:
         launch = self._launch
-        host = {"name": "ray-worker", "resources": self._with_chips(copy.deepcopy(RAY_HOST_RESOURCES))}
+        host = {"name": "ray-worker", "resources": self._with_chips(RAY_HOST_RESOURCES)}
         group = {
             "groupName": "hosts",
             "replicas": 1,
@@ -199,9 +196,9 @@ class Submission:
 
     # ---- both --------------------------------------------------------------------------------------------------------
 
-    def _with_chips(self, wanted: dict[str, dict[str, str]]) -> Object:
+    def _with_chips(self, resources: Mapping[str, Mapping[str, str]]) -> Object:
         chips = {TPU_RESOURCE: str(self._cluster.chips)}
-        return {"requests": wanted["requests"] | chips, "limits": wanted["limits"] | chips}
+        return {"requests": {**resources["requests"], **chips}, "limits": {**resources["limits"], **chips}}
 
     def _placed(self, spec: Object) -> Object:
         """On hosts of a slice; which pool's is Kueue's choice."""

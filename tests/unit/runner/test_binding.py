@@ -144,3 +144,14 @@ def test_a_memory_limit_needs_a_target_that_can_limit_memory(problem, is_refused
         return
     with pytest.raises(CapabilityMissingError, match="MemoryLimiter"):
         refuse_missing_capabilities(limited, target)
+
+
+def test_how_many_tasks_run_at_once_is_refused_where_a_queue_decides_it(monkeypatch):
+    monkeypatch.setattr("harness.runner.binding.QueueHost", FakeTarget)  # it has a queue then
+    target = FakeTarget(clock=ManualClock())
+    two_of_three = scenario(platform=Platform(tasks=3, parallelism=2), tags=("cluster",))
+
+    assert not belongs_to(two_of_three, target)
+    with pytest.raises(CapabilityMissingError, match=r"platform\.parallelism = 2.*queue"):
+        refuse_missing_capabilities(two_of_three, target)
+    refuse_missing_capabilities(scenario(platform=Platform(tasks=3), tags=("cluster",)), target)
