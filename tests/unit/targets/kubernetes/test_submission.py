@@ -97,12 +97,6 @@ def test_several_hosts_find_one_another_by_name(tmp_path):
     assert (service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]) == ("None", True)
 
 
-def test_a_memory_limit_is_the_containers(tmp_path):
-    container = submission_of(tmp_path, memory_mib=64).build(0)["spec"]["template"]["spec"]["containers"][0]
-
-    assert container["resources"]["limits"]["memory"] == "64Mi"
-
-
 def test_a_ray_job_has_a_head_a_group_of_hosts_and_a_submitter_that_all_can_run(tmp_path):
     submission = submission_of(tmp_path, ranks=4, cluster=Cluster(submits="ray-job"), max_retries=1)
 
