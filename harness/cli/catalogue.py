@@ -97,6 +97,15 @@ def choose(
     return chosen
 
 
+def left_out(known: Mapping[str, Scenario], chosen: Sequence[Scenario], *, tags: Sequence[str], belongs: Callable[[Scenario], bool]) -> str:
+    """What a choice by tag, or of all, has left out: how many, and why. Empty when nothing."""
+    wanted = [scenario for scenario in known.values() if not tags or set(tags) & set(scenario.tags)]
+    elsewhere = sum(not belongs(scenario) for scenario in wanted)
+    slow = len(wanted) - elsewhere - len(chosen)
+    told = [f"{elsewhere} that belong to another target"] if elsewhere else []
+    return ", ".join([*told, f"{slow} slow (--slow)"] if slow else told)
+
+
 def _refuse_namesakes(scenarios: Sequence[Scenario]) -> None:
     """Results go by the names of scenarios: of two with one name, one verdict would hide the other."""
     names = [scenario.name for scenario in scenarios]

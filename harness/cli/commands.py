@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.cli.batch import Batch
-from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, load
+from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, left_out, load
 from harness.cli.cleaning import clean as clean_runs
 from harness.cli.clusters import down_app, up_app
 from harness.cli.display import LiveDisplay, PlainDisplay, outcome_of
@@ -107,7 +107,7 @@ def list_scenarios(catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile 
 @app.command()
 def run(
     names: Annotated[list[str] | None, typer.Argument(help="Scenarios by name, or paths of scenario.json.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="The whole catalogue, but for slow scenarios.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="The whole catalogue, but for slow scenarios and those of other targets.")] = False,
     slow: Annotated[bool, typer.Option("--slow", help="Slow scenarios too.")] = False,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only scenarios with this tag; may be repeated.")] = None,
     target: Annotated[str, typer.Option(help="Where to run.")] = "local",
@@ -134,7 +134,8 @@ def run(
         Job(scenario=scenario, target=target, seed=seed, keep=keep, root=str(base), runs_dir=str(runs_dir.resolve()), argv=tuple(sys.argv))
         for scenario in by_cost(chosen)
     ]
-    return _run_batch(work, jobs=jobs, runs_dir=runs_dir.resolve(), as_json=as_json)
+    others = "" if names else left_out(known, chosen, tags=tags or [], belongs=belongs)
+    return _run_batch(work, jobs=jobs, runs_dir=runs_dir.resolve(), as_json=as_json, others=others)
 
 
 @app.command()
@@ -263,7 +264,7 @@ def _seed_of(run: RunDirectory) -> int:
     return header.seed
 
 
-def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool) -> int:
+def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool, others: str = "") -> int:
     clock = SystemClock()
     began_s = clock.monotonic_s()
     console = Console(stderr=as_json)
@@ -278,16 +279,17 @@ def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool)
         index = write_index(RunStore(runs_dir, clock))  # what has ended can be looked at, interrupted or not
     if as_json:
         typer.echo(msgspec.json.encode(list(results.values())).decode())
-    _conclude(console, list(results.values()), str(index), wall_s=clock.monotonic_s() - began_s)
+    _conclude(console, list(results.values()), str(index), wall_s=clock.monotonic_s() - began_s, others=others)
     return _exit_code(list(results.values()))
 
 
-def _conclude(console: Console, results: Sequence[Finished | Refused], index: str, *, wall_s: float) -> None:
+def _conclude(console: Console, results: Sequence[Finished | Refused], index: str, *, wall_s: float, others: str) -> None:
     outcomes = [outcome_of(message) for message in results]
     counted = ", ".join(
         f"{outcomes.count(outcome)} {outcome}" for outcome in ("valid", "invalid", "unknown", "error") if outcome in outcomes
     )
-    console.print(f"{counted} in {wall_s:.0f} s\nreport: {index}", highlight=False, soft_wrap=True)
+    lines = [f"{counted} in {wall_s:.0f} s", *([f"left out: {others}"] if others else []), f"report: {index}"]
+    console.print("\n".join(lines), highlight=False, soft_wrap=True)
 
 
 def _exit_code(results: Sequence[Finished | Refused]) -> int:

@@ -35,6 +35,9 @@ def test_its_output_is_of_this_catalogue() -> None:
     assert set(named) <= set(fast)
     assert f"… {len(fast) - len(named)} more" in rows
     assert any(re.fullmatch(rf"{len(fast)} valid in \d+ s", row) for row in rows)
+    on_clusters = sum("cluster" in scenario.tags for scenario in CATALOGUE.values())
+    slow = len(CATALOGUE) - len(fast) - on_clusters
+    assert f"left out: {on_clusters} that belong to another target, {slow} slow (--slow)" in rows
 
 
 def test_its_toml_is_what_init_writes_and_validates() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.cli.catalogue import choose
+from harness.cli.catalogue import choose, left_out
 from harness.errors import UsageError
 from harness.scenario import Scenario, Workload, encode
 from harness.scenario.expectations import Completes
@@ -37,3 +37,19 @@ def test_what_does_not_belong_to_the_target_runs_only_when_it_is_named():
     assert choose_all("a-job-runs") == [SCENARIO]
     with pytest.raises(UsageError, match="no scenario that matches runs on this target"):
         choose_all()
+
+
+def test_what_a_choice_leaves_out_is_counted_with_the_reason():
+    here, slow, elsewhere = (
+        msgspec.structs.replace(SCENARIO, name=f"a-job-runs-{name}", tags=tags)
+        for name, tags in (("here", ("x",)), ("slowly", ("x", "slow")), ("elsewhere", ("cluster",)))
+    )
+    known = {scenario.name: scenario for scenario in (here, slow, elsewhere)}
+
+    def belongs(scenario: Scenario) -> bool:
+        return "cluster" not in scenario.tags
+
+    assert left_out(known, [here], tags=(), belongs=belongs) == "1 that belong to another target, 1 slow (--slow)"
+    assert left_out(known, [here, slow], tags=(), belongs=belongs) == "1 that belong to another target"
+    assert left_out(known, [here], tags=("x",), belongs=belongs) == "1 slow (--slow)"
+    assert left_out(known, [here, slow], tags=("x",), belongs=belongs) == ""
