@@ -107,7 +107,9 @@ def list_scenarios(catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile 
 @app.command()
 def run(
     names: Annotated[list[str] | None, typer.Argument(help="Scenarios by name, or paths of scenario.json.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="The whole catalogue, but for slow scenarios and those of other targets.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The whole catalogue, but for slow scenarios and those of other targets.")
+    ] = False,
     slow: Annotated[bool, typer.Option("--slow", help="Slow scenarios too.")] = False,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only scenarios with this tag; may be repeated.")] = None,
     target: Annotated[str, typer.Option(help="Where to run.")] = "local",
