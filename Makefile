@@ -8,7 +8,7 @@ JOBS ?= 2
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down chaos-docker chaos-kind chaos-kind-all test-cluster
+.PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down chaos-docker chaos-kind chaos-kind-all test-cluster test-cluster-short
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -41,8 +41,11 @@ chaos-kind-all: $(STAMP) ## Every scenario of a cluster: hours
 test: $(STAMP) ## The project's own tests; those of containers and of the cluster where an engine and a cluster are up
 	@$(BIN)/python -m pytest -n $(JOBS)
 
-test-cluster: $(STAMP) ## Those of them that ask the local cluster itself what it does; without one they fail
-	@$(BIN)/python -m pytest tests/cluster --require kind
+test-cluster: $(STAMP) ## The project's own tests that need the local cluster: half an hour
+	@$(BIN)/python -m pytest tests/contract tests/cluster tests/detection/test_cluster_detection.py -k "kind or cluster" --require kind
+
+test-cluster-short: $(STAMP) ## Of these the contract of a target, the simulator against Kueue, and clean-up after kill -9: six minutes
+	@$(BIN)/python -m pytest tests/contract tests/cluster/test_dws_against_kueue.py tests/cluster/test_dws_machines.py tests/cluster/test_clean_after_kill.py -k "kind or cluster" --require kind
 
 detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix; with a cluster that is up, what is wrong there too
 	@$(BIN)/python -m pytest -q --no-header -n $(JOBS) -p no:cacheprovider tests/detection

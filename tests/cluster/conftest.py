@@ -2,7 +2,9 @@
 
 import pytest
 
-from harness.kind import KindCluster, find_cluster, problem_with
+from harness.clock import SystemClock
+from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.targets.kubernetes.api import Api
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +17,13 @@ def cluster(request: pytest.FixtureRequest) -> KindCluster:
     if problem or found is None:
         pytest.skip(problem)
     return found
+
+
+@pytest.fixture
+def machines(cluster: KindCluster) -> NodeContainers:
+    return NodeContainers(cluster, SystemClock())
+
+
+@pytest.fixture
+def api(cluster: KindCluster) -> Api:
+    return Api(cluster.kubeconfig, cluster.context)
