@@ -1,6 +1,8 @@
 """The processes of this machine at one moment, and who is related to whom: by environment, by session, by parents."""
 
+import contextlib
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -140,6 +142,39 @@ def send(pid: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def is_there(process: ProcessRow) -> bool:
+    """Whether it lives still: not a zombie, and not another one that was given its id since."""
+    now = read_row(process.pid)
+    return now is not None and now.started == process.started and now.state != "gone"
+
+
+def send_to(process: ProcessRow, number: int) -> bool:
+    """Send a signal to this very process, and to none that was given its id since; whether it was there to get it.
+
+    Where the kernel has descriptors of processes (Linux 5.3) the id cannot change hands between the look and the signal.
+    """
+    descriptor = _hold(process.pid)
+    try:
+        if not is_there(process):
+            return False
+        if descriptor is None:
+            return send(process.pid, number)
+        signal.pidfd_send_signal(descriptor, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return True
+
+
+def _hold(pid: int) -> int | None:
+    """A descriptor of whoever has the id now; None when nobody has, or the system has no such descriptors."""
+    with contextlib.suppress(OSError, AttributeError):
+        return os.pidfd_open(pid)
+    return None
 
 
 def _read_row_from_proc(pid: int) -> ProcessRow | None:

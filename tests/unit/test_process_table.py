@@ -1,10 +1,13 @@
 """Whose a process is, from a table of processes."""
 
+import dataclasses
 import os
+import subprocess
+import sys
 
 import pytest
 
-from harness.process_table import ProcessRow, ProcessTable, read_row, read_row_portably, read_table
+from harness.process_table import ProcessRow, ProcessTable, is_there, read_row, read_row_portably, read_table, send_to
 from harness.targets.local.processes import find_processes
 
 
@@ -71,3 +74,17 @@ def test_this_process_is_in_the_table_and_never_its_own_prey(monkeypatch):
 def test_a_process_that_is_gone_has_no_row():
     assert read_row(2**22 + 1) is None
     assert read_row_portably(2**22 + 1) is None
+
+
+@pytest.mark.parametrize("has_descriptors", [True, False])
+def test_a_signal_goes_to_that_very_process(monkeypatch, has_descriptors):
+    if not has_descriptors:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"]) as process:
+        process_row = read_row(process.pid)
+        assert process_row is not None
+        later = dataclasses.replace(process_row, started=process_row.started + 1)  # of the same id
+        assert (is_there(later), send_to(later, 9), process.poll()) == (False, False, None)
+        assert (is_there(process_row), send_to(process_row, 9)) == (True, True)
+        assert process.wait(10) == -9
+    assert (is_there(process_row), send_to(process_row, 9)) == (False, False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError
 from harness.kind import ALLOW_LABEL, KindCluster, NodeContainers
+from harness.process_table import send_to
 from harness.targets.kubernetes.api import (
     JOBS,
     NAMESPACES,
@@ -22,7 +23,7 @@ from harness.targets.kubernetes.api import (
     labels_of,
     name_of,
 )
-from harness.targets.kubernetes.pod_processes import PodProcesses, send_all
+from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.queue_objects import put_back
 from harness.targets.kubernetes.run_record import RunRecord, remove_record
@@ -132,9 +133,9 @@ class Ending:
         deadline_s = self._clock.monotonic_s() + PROCESSES_S
         while left := processes.left():
             if self._clock.monotonic_s() > deadline_s:
-                raise BrokenHarnessError(f"processes {sorted(left)} of the run's pods withstand SIGKILL for {PROCESSES_S:g} s")
-            with contextlib.suppress(LookupError):  # they end by themselves just now
-                send_all(left, signal.SIGKILL)
+                raise BrokenHarnessError(f"processes {[row.pid for row in left]} of the run's pods withstand SIGKILL for {PROCESSES_S:g} s")
+            for row in left:
+                send_to(row, signal.SIGKILL)
             self._clock.sleep(POLL_S)
 
     def _await_namespace(self) -> None:

@@ -52,7 +52,7 @@ class Hearing:
     def _first_process(self, key: AttemptKey) -> int:
         """The first process of the attempt's first pod that this machine sees; 0 when it sees none."""
         pods = [self._object(pod.uid) for pod in self._attempts.pods_of(key) if pod.role != "submitter"]
-        return next((pid for pod in pods if pod is not None and (pid := self._processes.first_of(pod))), 0)
+        return next((first.pid for pod in pods if pod is not None and (first := self._processes.first_of(pod))), 0)
 
     def _add_new(self) -> None:
         for key in self._attempts.running():

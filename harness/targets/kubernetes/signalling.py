@@ -3,7 +3,7 @@
 import contextlib
 import signal
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from harness.capabilities import Processes
@@ -13,7 +13,7 @@ from harness.targets.kubernetes.api import Object, uid_of
 from harness.targets.kubernetes.execution import ClusterExecution
 from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.notices import Notices
-from harness.targets.kubernetes.pod_processes import send_all, states_of
+from harness.targets.kubernetes.pod_processes import PodProcess, send_all, states_of
 
 STANDING_STILL = (signal.SIGSTOP, signal.SIGCONT)
 """They go to every process, and end none."""
@@ -35,40 +35,30 @@ class ProcessHosting(Hosting):
     def _notices(self) -> Notices:
         return Notices()
 
+    @cached_property
+    def _signalled(self) -> dict[int, PodProcess]:
+        """Who had an id when a signal went there."""
+        return {}
+
     def process_ids(self, victim: Processes) -> tuple[int, ...]:
         """See ``Signalable``."""
-        pods = self._hosts(victim)
-        if victim.rank != WHOLE_ATTEMPT:
-            return (self._rank_process(victim),)
-        return tuple(pid for pod in pods for pid in self.execution.processes.of(pod))
+        return tuple(process.pid for process in self._processes(victim))
 
     def signal(self, victim: Processes, signal_number: int, *, cause: Cause) -> tuple[int, ...]:
         """See ``Signalable``. What ends goes to the first process of each container, or to that of the rank."""
-        execution = self.execution
-        pods = self._hosts(victim)
-        if victim.rank != WHOLE_ATTEMPT:
-            pids: Sequence[int] = (self._rank_process(victim),)
-        elif signal_number in STANDING_STILL:
-            pids = self.process_ids(victim)
-        else:
-            pids = tuple(execution.processes.firsts_of(pods).values())
-        if signal_number not in STANDING_STILL:
-            execution.attempts.note_signal(self._pods_of_processes(pods, pids), cause)
-        reached = send_all(pids, signal_number)
-        execution.pending.append(self._sent(victim, signal_number, cause, reached))
-        return reached
+        return tuple(process.pid for process in self._signal(victim, signal_number, cause))
 
     def process_states(self, pids: Sequence[int]) -> dict[int, str]:
         """See ``Signalable``."""
-        return states_of(pids)
+        known = [self._signalled[pid] for pid in pids if pid in self._signalled]
+        return dict.fromkeys(pids, "gone") | states_of(known)
 
     def terminate(self, victim: Processes, *, cause: Cause, message: str = "", reason: str = "") -> tuple[int, ...]:
         """See ``Terminable``."""
         execution = self.execution
-        uids = {uid_of(pod) for pod in self._hosts(victim)}
-        reached = self.signal(victim, signal.SIGTERM, cause=cause)
+        reached = self._signal(victim, signal.SIGTERM, cause)
         clock, launch = execution.grounds.clock, execution.grounds.launch
-        self._notices.give(victim, uids, due_s=clock.monotonic_s() + launch.grace_s)
+        self._notices.give(victim, reached, due_s=clock.monotonic_s() + launch.grace_s)
         if message:
             execution.pending.append(
                 LogLine(
@@ -81,25 +71,37 @@ class ProcessHosting(Hosting):
                     reason=reason,
                 )
             )
-        return reached
+        return tuple(process.pid for process in reached)
 
     def notice_due_s(self) -> float:
         """When the next notice is over; infinite when there is none."""
         return self._notices.next_due_s
 
     def end_notices(self) -> None:
-        """SIGKILL to what outlives its notice."""
+        """SIGKILL to what outlives its notice, and to nobody who has come after it."""
+        for victim, processes in self._notices.take_due(self.execution.grounds.clock.monotonic_s()):
+            with contextlib.suppress(LookupError):  # they have ended meanwhile
+                self._send(victim, processes, signal.SIGKILL, "grace")
+
+    def _signal(self, victim: Processes, number: int, cause: Cause) -> tuple[PodProcess, ...]:
+        """Send a signal to a victim; who got it.
+
+        Raises:
+            LookupError: When nobody did.
+        """
+        goes_to_all = victim.rank != WHOLE_ATTEMPT or number in STANDING_STILL
+        processes = self._processes(victim) if goes_to_all else self.execution.processes.firsts_of(self._hosts(victim))
+        return self._send(victim, processes, number, cause)
+
+    def _send(self, victim: Processes, processes: Sequence[PodProcess], number: int, cause: Cause) -> tuple[PodProcess, ...]:
+        """Send a signal to these very processes; of whom it reached, only a first one's end ends a pod."""
         execution = self.execution
-        for victim, uids in self._notices.take_due(execution.grounds.clock.monotonic_s()):
-            pods = [pod for pod in execution.grounds.inventory.pods(victim.task) if uid_of(pod) in uids]
-            with contextlib.suppress(LookupError):  # it has ended meanwhile
-                if victim.rank == WHOLE_ATTEMPT:
-                    pids = [pid for pod in pods if (pid := execution.processes.first_of(pod))]
-                else:
-                    pids = [self._rank_process(victim)]
-                reached = send_all(pids, signal.SIGKILL)
-                execution.attempts.note_signal(uids, "grace")
-                execution.pending.append(self._sent(victim, signal.SIGKILL, "grace", reached))
+        reached = send_all(processes, number)
+        self._signalled.update({process.pid: process for process in reached})
+        if number not in STANDING_STILL:
+            execution.attempts.note_signal([process.pod_uid for process in reached if process.is_first], cause)
+        execution.pending.append(self._sent(victim, number, cause, tuple(process.pid for process in reached)))
+        return reached
 
     def _hosts(self, victim: Processes) -> list[Object]:
         """The pods of the victim's attempt that run.
@@ -114,18 +116,19 @@ class ProcessHosting(Hosting):
             raise LookupError(f"attempt {victim.attempt} of task {victim.task} does not run")
         return found
 
-    def _rank_process(self, victim: Processes) -> int:
-        """The process of a rank.
+    def _processes(self, victim: Processes) -> tuple[PodProcess, ...]:
+        """All of a victim.
 
         Raises:
-            LookupError: When it has not said which it is.
+            LookupError: When its attempt does not run, or its rank has not said which process it is, or that was of a pod that has ended.
         """
-        return self.execution.voices.pid_of(AttemptKey(victim.task, victim.attempt), victim.rank)
-
-    def _pods_of_processes(self, pods: Iterable[Object], pids: Sequence[int]) -> list[str]:
-        """The pods that these processes are the first ones of: only such an end ends a pod."""
-        processes = self.execution.processes
-        return [uid_of(pod) for pod in pods if processes.first_of(pod) in pids]
+        pods = self._hosts(victim)
+        if victim.rank == WHOLE_ATTEMPT:
+            return tuple(process for pod in pods for process in self.execution.processes.of(pod))
+        process = self.execution.voices.process_of(AttemptKey(victim.task, victim.attempt), victim.rank)
+        if process.pod_uid not in map(uid_of, pods):
+            raise LookupError(f"process {process.pid}, which rank {victim.rank} said it is, was of a pod that does not run any more")
+        return (process,)
 
     def _sent(self, victim: Processes, number: int, cause: Cause, pids: tuple[int, ...]) -> SignalSent:
         name = signal.Signals(number).name if number in set(signal.Signals) else f"SIG{number}"

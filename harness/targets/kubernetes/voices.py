@@ -19,7 +19,7 @@ from harness.protocol.job_lines import JobLineReader
 from harness.protocol.log_patterns import LogPatternReader
 from harness.protocol.output import JobOutput
 from harness.targets.kubernetes.pod_log import NoSource, PodLog
-from harness.targets.kubernetes.pod_processes import PodProcesses, pod_uid_of
+from harness.targets.kubernetes.pod_processes import PodProcess, PodProcesses, pod_uid_of
 
 READ_BYTES_A_POLL = 256 << 10
 """Of each pod: some milliseconds of reading."""
@@ -67,7 +67,7 @@ class Voices:
         self._voices: dict[str, _Voice] = {}
         self._barriers: list[Barrier] = []
         self._held: list[BarrierReached] = []
-        self._said_pids: dict[tuple[AttemptKey, int], int] = {}
+        self._said: dict[tuple[AttemptKey, int], PodProcess] = {}
 
     def open_barrier(self, path: Path, key_of_pod: KeyOfPod) -> None:
         """Open the barrier of a task, before its object is submitted.
@@ -133,15 +133,15 @@ class Voices:
         voice = self._voices.get(uid)
         return voice is None or (voice.events.is_caught_up and voice.output.is_drained and not voice.output.open_descriptors)
 
-    def pid_of(self, key: AttemptKey, rank: int) -> int:
-        """The process that a rank of an attempt has last said it is, by its id on this machine.
+    def process_of(self, key: AttemptKey, rank: int) -> PodProcess:
+        """The process that a rank of an attempt has last said it is; it may have ended since.
 
         Raises:
             LookupError: When it has said none.
         """
-        if (key, rank) not in self._said_pids:
+        if (key, rank) not in self._said:
             raise LookupError(f"rank {rank} of task {key.task} attempt {key.attempt} has not said its process id")
-        return self._said_pids[key, rank]
+        return self._said[key, rank]
 
     def release(self, reached: BarrierReached) -> None:
         """Let a process go on that waits."""
@@ -180,8 +180,8 @@ class Voices:
 
     def _note_pids(self, events: Sequence[JobEvent]) -> None:
         for event in events:
-            if event.pid:
-                self._said_pids[AttemptKey(event.task, event.attempt), event.rank] = event.pid
+            if process := self._processes.heard(event.pid):
+                self._said[AttemptKey(event.task, event.attempt), event.rank] = process
 
 
 def _lost_by_rotation(log: PodLog, t_s: float) -> list[ObservationLost]:

@@ -265,16 +265,17 @@ def pod_object(uid: str) -> dict[str, Any]:
 def test_processes_of_a_pod_are_known_by_their_environment(room):
     process = room.process("uid-a", "import time; time.sleep(60)")
 
-    assert room.processes.of(pod_object("uid-a")) == (process.pid,)
+    (found,) = room.processes.of(pod_object("uid-a"))
+    assert (found.pid, found.pod_uid, found.is_first) == (process.pid, "uid-a", False)
     assert room.processes.of(pod_object("uid-b")) == ()
-    assert room.processes.left() == {process.pid}
+    assert [row.pid for row in room.processes.left()] == [process.pid]
     assert pod_uid_of(process.pid) == "uid-a"
-    assert states_of([process.pid]) == {process.pid: "running"}
-    assert send_all([process.pid], 9) == (process.pid,)
+    assert states_of([found]) == {process.pid: "running"}
+    assert send_all([found], 9) == (found,)
     process.wait()
-    assert states_of([process.pid]) == {process.pid: "gone"}
+    assert states_of([found]) == {process.pid: "gone"}
     with pytest.raises(LookupError, match="have ended"):
-        send_all([process.pid], 9)
+        send_all([found], 9)
 
 
 def test_a_pod_whose_first_process_is_not_seen_here_cannot_be_signalled(room):
@@ -311,7 +312,7 @@ def test_a_rank_is_the_process_that_it_last_said_it_is(room):
     room.write("a", {"event": "boot", "rank": 2, "pid": inside_id(process.pid)})
 
     with pytest.raises(LookupError, match="rank 2 of task 0 attempt 0 has not said"):
-        room.voices.pid_of(KEY, 2)
+        room.voices.process_of(KEY, 2)
     room.voices.listen(1.0)
 
-    assert room.voices.pid_of(KEY, 2) == process.pid
+    assert room.voices.process_of(KEY, 2).pid == process.pid
