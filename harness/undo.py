@@ -133,6 +133,31 @@ LocalUndo = ContinueProcesses | KillProcesses | NothingToUndo | KeptOriginal
 Undo = LocalUndo | RestoreCluster
 
 
+def restored_by(undo: Undo) -> frozenset[str]:
+    """What an undo puts back, in words; two that name the same thing would each take the other's work for what was there before."""
+    if isinstance(undo, ContinueProcesses):
+        return frozenset(f"process {process.pid}" for process in undo.processes)
+    return frozenset(filter(None, map(_restored, undo.actions))) if isinstance(undo, RestoreCluster) else frozenset()
+
+
+def _restored(action: ClusterAction) -> str:
+    match action:
+        case Uncordon():
+            return f"whether node {action.node} is schedulable"
+        case MendNode():
+            return f"the machine of node {action.node}"
+        case RestoreQuota():
+            return f"the quota of {action.resource} of flavor {action.flavor} in queue {action.queue}"
+        case DeleteObject():
+            return f"{action.resource} {action.name}" + (f" in namespace {action.namespace}" if action.namespace else "")
+        case Reactivate():
+            return f"workload {action.name} in namespace {action.namespace}"
+        case RestoreImage():
+            return f"image {action.image} on node {action.node}"
+        case AwaitControlPlane():
+            return ""  # what was killed comes back by itself, as often as it is killed
+
+
 class UndoEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the journal: an undo that is owed, or (``done``) no longer."""
 
@@ -145,7 +170,7 @@ class UndoJournal:
     """``undo.jsonl`` of a run; every line is durable when the method returns."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def owe(self, injection: str, undo: Undo) -> None:
         """Write down an undo, before the fault acts.
@@ -165,7 +190,7 @@ class UndoJournal:
         Such a line was never durable, so its fault never acted; it must not keep the undos beside it from being done.
         """
         try:
-            data = read_regular(self._path)
+            data = read_regular(self.path)
         except FileNotFoundError:
             return []
         entries = [entry for line in data.split(b"\n")[:-1] if (entry := _entry_in(line)) is not None]
@@ -174,14 +199,14 @@ class UndoJournal:
 
     def _append(self, entry: UndoEntry) -> None:
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 _write_line(descriptor, msgspec.json.encode(entry) + b"\n")
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise StoreError(path=self._path, attempted="write the undo journal", reason=error.strerror or str(error)) from error
+            raise StoreError(path=self.path, attempted="write the undo journal", reason=error.strerror or str(error)) from error
 
 
 def _write_line(descriptor: int, line: bytes) -> None:

@@ -32,7 +32,7 @@ from harness.runner.transitions import Transitions
 from harness.scenario import Injection, Layout, Scenario, injection_name, kind_of
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.targets import perform
-from harness.undo import Undo, UndoJournal
+from harness.undo import RestoreCluster, Undo, UndoJournal, restored_by
 
 
 @dataclass(slots=True)
@@ -48,7 +48,10 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Active:
-    """An injection that acted; ``is_settled`` when its effect was seen, or is known not to come."""
+    """An injection that acted; ``is_settled`` when its effect was seen, or is known not to come.
+
+    Until ``has_acted`` it may have acted in part: it is not healed then, but undone.
+    """
 
     name: str
     task: int
@@ -56,12 +59,13 @@ class _Active:
     fault: ActiveFault
     undo: Undo
     acted_s: float = 0.0
+    has_acted: bool = False
     is_settled: bool = False
 
     @property
     def heal_due_s(self) -> float | None:
         """When it is to be healed; None: at the end of the run, or not known yet."""
-        return None if self.fault.heal_after_s is None else self.acted_s + self.fault.heal_after_s
+        return None if self.fault.heal_after_s is None or not self.has_acted else self.acted_s + self.fault.heal_after_s
 
     @property
     def key(self) -> str:
@@ -130,15 +134,34 @@ class Injector:
 
         Nothing is recorded: the events are returned, for a full disk must not keep anything in force.
         """
-        recorded: list[Event] = [seen for active in self._active if (seen := self._look(active, ())) is not None]
+        acted = [active for active in self._active if active.has_acted]
+        recorded: list[Event] = [seen for active in acted if (seen := self._look(active, ())) is not None]
         failures: list[BrokenHarnessError] = []
         while self._active:
             active = self._active.pop()
             try:
-                recorded.append(self._healed(active, active.fault.heal() or self._perform(active)))
+                recorded.append(self._healed(active, self._heal_at_last(active)))
             except BrokenHarnessError as error:
                 failures.append(error)
         return recorded, failures
+
+    def _heal_at_last(self, active: _Active) -> str:
+        """End a fault, or do its undo: that waits, and begins anew where a heal has failed.
+
+        Raises:
+            BrokenHarnessError: When it could not be done, or was not seen. An undo on this machine does not look, so a heal that failed
+                there has failed for good; it is done all the same.
+        """
+        failure: BrokenHarnessError | None = None
+        try:
+            if active.has_acted and (evidence := active.fault.heal()):
+                return evidence
+        except BrokenHarnessError as error:
+            failure = error
+        done = self._perform(active)
+        if failure is not None and not isinstance(active.undo, RestoreCluster):
+            raise failure
+        return done
 
     def _matches(self, pending: _Pending, event: Event) -> bool:
         at, victim = pending.injection.at, pending.injection.victim
@@ -180,6 +203,7 @@ class Injector:
         try:
             fault = self._activate(pending, victim)
             undo = fault.undo()
+            self._see_that_it_is_free(pending, undo)
         except InjectionError as error:
             self.record([self._failed(pending.name, victim, error)])
             return
@@ -190,11 +214,23 @@ class Injector:
             self._take_back(active, self._failed(pending.name, victim, failure))
         self._observe(())
 
+    def _see_that_it_is_free(self, pending: _Pending, undo: Undo) -> None:
+        """Refuse a fault on what another one holds: it would take that one's work for what was there before, and either end the other.
+
+        Raises:
+            InjectionError: Naming both.
+        """
+        for other in self._active:
+            for thing in sorted(restored_by(undo) & restored_by(other.undo)):
+                reason = f"{thing} is in the hands of {other.name!r} until that is healed: let it act after that, or on something else"
+                raise InjectionError(injection=pending.name, fault=kind_of(pending.injection.fault), reason=reason)
+
     def _take_back(self, active: _Active, failed: FaultFailed) -> None:
-        """Undo what a fault may have done in part."""
+        """Undo what a fault may have done in part; where that fails it is tried again at the end."""
         try:
             self._perform(active)
             self.journal.settle(active.key)
+            self._active.remove(active)
         finally:
             self.record([failed])
 
@@ -212,10 +248,11 @@ class Injector:
     def _inject(self, active: _Active, kind: str, victim: Processes) -> InjectionError | None:
         """Let a fault act; that it was to act is recorded however that ends, for it may have acted in part."""
         requested_s, detail = self.now_s(), ""
+        self._active.append(active)
         try:
             detail = active.fault.inject()
             active.acted_s = self.now_s()
-            self._active.append(active)
+            active.has_acted = True
         except InjectionError as error:
             return error
         finally:

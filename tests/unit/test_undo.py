@@ -16,7 +16,18 @@ from hypothesis import strategies as st
 from harness.clock import SystemClock
 from harness.errors import StoreError
 from harness.store import RunStore
-from harness.undo import ContinueProcesses, KeptOriginal, KillProcesses, NothingToUndo, Undo, UndoJournal, find, identify, perform
+from harness.undo import (
+    ContinueProcesses,
+    KeptOriginal,
+    KillProcesses,
+    NothingToUndo,
+    Undo,
+    UndoJournal,
+    find,
+    identify,
+    perform,
+    restored_by,
+)
 
 
 @pytest.fixture
@@ -128,6 +139,14 @@ def test_an_undo_says_what_was_done_and_can_be_done_again(tmp_path: Path, undo: 
 
     assert entry.undo == undo
     assert [perform(undo), perform(undo)] == [said, said]
+
+
+def test_two_pauses_of_one_process_put_back_the_same_thing(other: subprocess.Popen[bytes]):
+    one, both = (ContinueProcesses(processes=identify(pids)) for pids in ([other.pid], [os.getpid(), other.pid]))
+
+    assert restored_by(one) & restored_by(both) == {f"process {other.pid}"}
+    assert not restored_by(one) & restored_by(ContinueProcesses(processes=identify([os.getpid()])))
+    assert not restored_by(NothingToUndo(why="it is over"))
 
 
 def test_a_process_is_killed_once_and_its_undo_can_be_done_again(other: subprocess.Popen[bytes]):

@@ -1,5 +1,6 @@
 """Another job in the queue that holds chips: it sleeps, and is Kueue's to admit like any."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -108,15 +109,19 @@ def is_gone(api: Api, namespace: str, name: str) -> bool:
 
 def deletions(namespace: str, name: str) -> tuple[DeleteObject, ...]:
     """What removes the job of that name and all that may have been made for it."""
+    priority = class_name(namespace, name)
     return (
         DeleteObject(api_version=JOBS.api_version, resource=JOBS.plural, namespace=namespace, name=name),
-        DeleteObject(api_version=PRIORITY_CLASSES.api_version, resource=PRIORITY_CLASSES.plural, namespace="", name=class_name(namespace)),
+        DeleteObject(api_version=PRIORITY_CLASSES.api_version, resource=PRIORITY_CLASSES.plural, namespace="", name=priority),
     )
 
 
-def class_name(namespace: str) -> str:
-    """Of the run's priority class; these have no namespace. It is the value of a label, which has 63 characters at most."""
-    return f"{namespace}-preemptor"
+def class_name(namespace: str, name: str) -> str:
+    """Of the priority class of a job; these have no namespace. It is the value of a label, which has 63 characters at most.
+
+    Each job has its own: one that goes must not take away what another one asks for.
+    """
+    return f"{namespace}-{hashlib.sha256(name.encode()).hexdigest()[:9]}"
 
 
 def is_owned_by(thing: Object, uid: str) -> bool:
@@ -134,9 +139,9 @@ def _priority_class(occupant: Occupant) -> Object:
     return {
         "apiVersion": PRIORITY_CLASSES.api_version,
         "kind": "WorkloadPriorityClass",
-        "metadata": {"name": class_name(occupant.namespace), "labels": {RUN_ID_LABEL: occupant.run_id}},
+        "metadata": {"name": class_name(occupant.namespace, occupant.name), "labels": {RUN_ID_LABEL: occupant.run_id}},
         "value": PRIORITY,
-        "description": "Preempts every job of its run.",
+        "description": "Preempts every training job of its run.",
     }
 
 
@@ -145,7 +150,7 @@ def _job(occupant: Occupant, image: str, node_labels: dict[str, str]) -> Object:
     size = next(size for size in range(min(POD_CHIPS_MAX, occupant.chips), 0, -1) if occupant.chips % size == 0)
     labels = {QUEUE_LABEL: occupant.queue, RUN_ID_LABEL: occupant.run_id}
     if occupant.is_preempting:
-        labels[PRIORITY_LABEL] = class_name(occupant.namespace)
+        labels[PRIORITY_LABEL] = class_name(occupant.namespace, occupant.name)
     chips = {TPU_RESOURCE: str(size)}
     container = {
         "name": "sleep",

@@ -167,7 +167,7 @@ class QueueHosting(Hosting):
         grounds.ahead.discard(occupant_name(name))
         with told_as_lookup_errors():
             grounds.api.delete(JOBS, occupant_name(name), grounds.namespace)
-            grounds.api.delete(PRIORITY_CLASSES, class_name(grounds.namespace))
+            grounds.api.delete(PRIORITY_CLASSES, class_name(grounds.namespace, occupant_name(name)))
 
     def is_vacated(self, name: str) -> bool:
         """See ``QueueHost``."""

@@ -22,7 +22,20 @@ from harness.history import (
 from harness.history.cluster import ConditionState, NodeSeen, PodSeen, WorkloadSeen
 from harness.runner.injector import Injector
 from harness.scenario import Injection, Scenario, Workload
-from harness.scenario.cluster_faults import BreakNode, DeletePods, EvictWorkload, InterruptNode, LoseNode, LowerQuota
+from harness.scenario.cluster_faults import (
+    BreakNode,
+    CordonNode,
+    DeletePods,
+    DrainNode,
+    EvictWorkload,
+    InterruptNode,
+    LimitNamespace,
+    LoseNode,
+    LosePool,
+    LowerQuota,
+    OccupyCapacity,
+    RestartComponent,
+)
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import DeletePath, DrainRayNode, Kill, Pause, TruncateFile
 from harness.scenario.triggers import AtStep, AtSubmission, OnCondition, OnEffect, OnLog
@@ -312,7 +325,7 @@ def test_an_undo_that_is_not_done_stays_owed_and_keeps_no_other_from_being_done(
     monkeypatch.setattr("harness.runner.injector.perform", perform)
     stand = Stand(tmp_path, Injection(fault=BreakNode(), at=AtSubmission(), name="break"), LOSS)
     stand.injector.tick([STARTED])
-    stand.target.pods_of = lambda victim, part: (stand.target.pod(0),)  # type: ignore[method-assign]
+    stand.target.pods_of = lambda victim, part: (stand.target.pod(2),)  # type: ignore[method-assign]
     stand.injector.tick([STEP])
     healed, failures = stand.injector.heal_all()
 
@@ -332,6 +345,141 @@ def test_what_acted_in_part_is_undone_at_once(tmp_path: Path, performed):
     assert len(performed) == 1
     assert not stand.journal.owed()
     assert stand.injector.heal_all() == ([], [])
+
+
+def test_what_could_not_be_mended_once_is_undone_at_the_end(tmp_path: Path, performed):
+    """A command in a node took too long, once: the run is broken, and the node is not left so."""
+    stand = Stand(tmp_path, LOSS)
+    stand.injector.tick([STEP])
+    stand.injector.tick(lost("node-1", "node-2"))
+    stand.now_s = 5.0
+    stand.injector.tick([])
+    stand.target.refuses["are_whole"] = "docker exec did not end within 60 s"
+    with pytest.raises(HealError, match="did not end within 60 s"):
+        stand.injector.tick([])
+    healed, failures = stand.injector.heal_all()
+
+    assert not failures
+    assert [event.evidence for event in healed if isinstance(event, FaultHealed)] == ["performed"]
+    assert len(performed) == 1
+    assert not stand.journal.owed()
+
+
+def test_a_process_that_stays_stopped_is_not_called_healed_by_an_undo_that_does_not_look(tmp_path: Path, performed):
+    stand = Stand(tmp_path, PAUSE)
+    stand.injector.tick([STEP])
+    stand.target.ignores_continue = True
+    healed, failures = stand.injector.heal_all()
+
+    assert not healed
+    assert [type(failure) for failure in failures] == [HealError]
+    assert len(performed) == 1
+    assert [entry.injection for entry in stand.journal.owed()] == ["pause@0"]
+
+
+def test_what_was_interrupted_while_it_acted_is_undone_at_the_end(tmp_path: Path, performed):
+    stand = Stand(tmp_path, LOSS)
+
+    def lose(_nodes: Sequence[str]) -> None:
+        raise StoreError(path=tmp_path, attempted="delete node-1", reason="no answer")
+
+    stand.target.lose_nodes = lose  # type: ignore[method-assign]
+    with pytest.raises(StoreError):
+        stand.injector.tick([STEP])
+    healed, failures = stand.injector.heal_all()
+
+    assert [type(event) for event in healed] == [FaultHealed]
+    assert not failures
+    assert len(performed) == 1
+    assert "mend_nodes" not in stand.target.names()
+    assert not stand.journal.owed()
+
+
+def test_what_could_not_be_taken_back_at_once_is_undone_at_the_end(tmp_path: Path, monkeypatch):
+    answers: list[object] = [UndoError(attempted="restore the cluster", reason="it does not answer"), "performed"]
+
+    def perform(_undo: Undo, _clock: ManualClock, *, is_ours: bool) -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, UndoError):
+            raise answer
+        return str(answer)
+
+    monkeypatch.setattr("harness.runner.injector.perform", perform)
+    stand = Stand(tmp_path, LOSS)
+    stand.target.refuses["lose_nodes"] = "node-2 could not be killed"
+    with pytest.raises(HealError, match="it does not answer"):
+        stand.injector.tick([STEP])
+
+    assert stand.acts == [(FaultRequested, "loss"), (FaultFailed, "loss")]
+    healed, failures = stand.injector.heal_all()
+    assert ([type(event) for event in healed], failures, answers) == ([FaultHealed], [], [])
+    assert not stand.journal.owed()
+
+
+# ---- faults on one thing -----------------------------------------------------------------------------------------------
+
+FIRST = Injection(fault=LowerQuota(to=8, duration_s=10.0), at=AtSubmission(), name="first")
+
+
+def refusals(stand: Stand) -> list[str]:
+    return [event.detail for event in stand.recorded if isinstance(event, FaultFailed)]
+
+
+def test_a_fault_on_what_another_holds_is_refused_and_each_thing_is_as_before(tmp_path: Path, performed):
+    second = Injection(fault=LowerQuota(to=0, duration_s=20.0), at=AtStep(step=5), name="second")
+    stand = Stand(tmp_path, FIRST, second)
+    stand.injector.tick([STARTED])
+    stand.injector.tick([STEP])
+
+    (refusal,) = refusals(stand)
+    assert refusal.startswith(
+        "the quota of google.com/tpu of flavor on-demand in queue queue is in the hands of 'first' until that is healed"
+    )
+    stand.now_s = 10.0
+    stand.target.counted["on-demand"] = 8
+    stand.injector.tick([])
+    stand.target.counted["on-demand"] = 16
+    stand.now_s = 11.0
+    stand.injector.tick([])
+    assert stand.target.quotas["on-demand"] == 16
+    assert not stand.journal.owed()
+
+
+def test_a_fault_may_follow_another_on_the_same_thing(tmp_path: Path, performed):
+    second = Injection(fault=LowerQuota(to=0, duration_s=20.0), at=AtStep(step=5), name="second")
+    stand = Stand(tmp_path, FIRST, second)
+    stand.target.counted["on-demand"] = 8
+    stand.injector.tick([STARTED])
+    stand.target.counted["on-demand"] = 16
+    stand.now_s = 10.0
+    stand.injector.tick([])
+    stand.injector.tick([STEP])
+
+    assert refusals(stand) == []
+    assert stand.target.quotas["on-demand"] == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_refused"),
+    [
+        (CordonNode(), DrainNode(), True),
+        (BreakNode(), LoseNode(), True),
+        (LoseNode(), LosePool(pool="dws-pool"), False),
+        (CordonNode(), BreakNode(), False),
+        (LimitNamespace(), LimitNamespace(chips=4), True),
+        (EvictWorkload(), EvictWorkload(), True),
+        (OccupyCapacity(), OccupyCapacity(flavor="dws"), False),
+        (RestartComponent(), RestartComponent(component="kueue"), False),
+    ],
+    ids=lambda value: getattr(value, "pool", None) or (type(value).__name__ if not isinstance(value, bool) else str(value)),
+)
+def test_what_two_faults_may_not_share_is_what_they_put_back(tmp_path: Path, performed, one, other, is_refused):
+    stand = Stand(tmp_path, Injection(fault=one, at=AtStep(step=5), name="one"), Injection(fault=other, at=AtStep(step=6), name="other"))
+    stand.injector.tick([STEP])
+    stand.injector.tick([StepDone(t_s=0.0, step=6)])
+
+    assert bool(refusals(stand)) is is_refused
+    assert ((FaultRequested, "other") in stand.acts) is not is_refused
 
 
 def test_a_fault_with_stages_goes_on_until_it_is_seen(tmp_path: Path, performed):

@@ -185,6 +185,16 @@ def test_another_job_of_higher_priority_asks_for_what_the_victim_has_and_what_is
     assert host.get(PRIORITY_CLASSES, name) is None
 
 
+def test_two_that_preempt_have_a_class_each_so_that_the_end_of_one_takes_none_from_the_other(host) -> None:
+    preempting(host)
+    for name in ("one", "other"):
+        host.preempt(name, VICTIM)
+    host.vacate("one")
+
+    kept = host.get(JOBS, "occupant-other", NAMESPACE)["metadata"]["labels"][PRIORITY_LABEL]
+    assert host.get(PRIORITY_CLASSES, kept) is not None
+
+
 def test_a_queue_that_preempts_nobody_is_named(host) -> None:
     with pytest.raises(LookupError, match=r"'cluster-queue' preempts nobody: spec.preemption.withinClusterQueue is Never"):
         host.preempt("x", VICTIM)
