@@ -83,7 +83,7 @@ class ChaosTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """``[chaos]``: when the standard scenarios strike.
 
     Attributes:
-        deadline_s: Seconds a run may take.
+        deadline_s: Seconds a run may take from the start of the execution.
         at_steps: Steps at which to strike, the first and the last of them; empty: at two fifths and at seven tenths of the steps.
         after_s: Seconds after an attempt's start, for a job whose log tells neither steps nor saves.
     """
@@ -119,7 +119,7 @@ class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """``[[scenarios]]``: one more scenario on the same workload, with the fields of ``harness.scenario.Scenario``.
 
     Attributes:
-        deadline_s: Seconds a run may take; 0: as ``[chaos]`` says.
+        deadline_s: Seconds a run may take from the start of the execution; 0: as ``[chaos]`` says.
     """
 
     name: str

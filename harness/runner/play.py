@@ -17,10 +17,12 @@ import msgspec
 import harness
 from harness.capabilities import Target, TurnTaking
 from harness.clock import Clock
+from harness.errors import BrokenHarnessError
 from harness.history import (
     SCHEMA_VERSION,
     BarrierReached,
     Event,
+    ExecutionStarted,
     GoldenKnown,
     HangCalled,
     HistoryWriter,
@@ -43,6 +45,10 @@ TICK_S = 0.05
 
 STALL_S = 1.0
 """Faults that act for longer than this, as a node that is slow to take a command does, make what ended meanwhile be seen late."""
+
+SETTING_UP_S_MAX = 600.0
+"""Until the execution begins no deadline counts: what is set up before is no part of the job. Targets have limits of their own for that,
+which say more; the longest is that of node pools which come to their sizes one after another, 360 s."""
 
 RECORDED_PACKAGES = ("jax", "jaxlib", "orbax-checkpoint", "optax", "ray", "msgspec")
 """Versions written into the header: a changed trajectory is often a changed one of these."""
@@ -112,6 +118,7 @@ class _Performance:
         )
         self._watchdog = _watchdog_of(scenario)
         self._errors: list[BaseException] = []
+        self._started_s: float | None = None
 
     def run(self) -> None:
         """See ``play``."""
@@ -151,9 +158,21 @@ class _Performance:
             if target.is_finished():
                 self._tick()  # what the last events let us observe
                 return "finished"
-            if self._now_s() >= self._scenario.deadline_s:
+            if self._is_due():
                 return "deadline"
             target.wait(TICK_S)
+
+    def _is_due(self) -> bool:
+        """Whether the deadline has passed, which counts from the start of the execution, on every target.
+
+        Raises:
+            BrokenHarnessError: When no execution has begun for long.
+        """
+        if self._started_s is not None:
+            return self._now_s() >= self._started_s + self._scenario.deadline_s
+        if self._now_s() >= SETTING_UP_S_MAX:
+            raise BrokenHarnessError(f"target {self._stage.target.name} has begun no execution for {SETTING_UP_S_MAX:g} s")
+        return False
 
     def _tick(self) -> HangCalled | None:
         """What was seen is recorded before we act on it; who waits at the barrier goes on only when we have acted."""
@@ -175,6 +194,8 @@ class _Performance:
 
     def _take_in(self, events: Sequence[Event]) -> None:
         """Record what was seen or done, and what storage shows after it."""
+        if self._started_s is None:
+            self._started_s = next((event.t_s for event in events if isinstance(event, ExecutionStarted)), None)
         self._record([*events, *self._observer.after(events, self._now_s())])
         if self._watchdog is not None:
             self._watchdog.feed(events)

@@ -135,7 +135,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         injections: The faults; empty for an uninterrupted run.
         expects: The promises; at least one.
         within_budget: Whether the faults lie inside what the platform can retry: then recovery is owed, else a clean, bounded failure.
-        deadline_s: Seconds after which the run is ended and the promise of completion broken.
+        deadline_s: Seconds from the start of the execution after which the run is ended and the promise of completion broken.
         tags: For selection: ``slow``, ``cloud-run-guide``, ``case-12``, ``ray``.
     """
 

@@ -43,6 +43,7 @@ class FakeTarget:
         before_poll: Called with the number of the poll, from 1: to raise, to move the clock, to look.
         silent_from: The step after which the job says nothing more; 0: it never falls silent.
         absent: Why the victim of a fault is never there.
+        sets_up_s: How long after the opening of the run the execution begins.
         asked: What the runner did.
         state: Of the job's process.
     """
@@ -51,10 +52,12 @@ class FakeTarget:
     before_poll: Callable[[int], None] = lambda _number: None
     silent_from: int = 0
     absent: str = ""
+    sets_up_s: float = 0.0
     asked: list[str] = field(default_factory=list)
     state: str = "running"
     name: str = "fake"
     launch: Launch | None = None
+    _has_begun: bool = False
     _attempt: int = -1
     _step: int = 0
     _polls: int = 0
@@ -71,18 +74,31 @@ class FakeTarget:
     def start(self, launch: Launch) -> None:
         self.asked.append("start")
         self.launch = launch
-        self._add(
-            ExecutionStarted, execution="job-1", tasks=1, max_retries=launch.max_retries, timeout_s=launch.timeout_s, grace_s=launch.grace_s
-        )
+        self._start_if_due()
 
     def poll(self) -> Sequence[Event]:
         self._polls += 1
         self.asked.append("poll")
         self.before_poll(self._polls)
-        if not self._is_stopped and not self._is_over:
+        self._start_if_due()
+        if self._has_begun and not self._is_stopped and not self._is_over:
             self._move()
         events, self._pending = self._pending, []
         return events
+
+    def _start_if_due(self) -> None:
+        if self.launch is None or self._has_begun or self.now_s < self.sets_up_s:
+            return
+        self._has_begun = True
+        granted = self.launch
+        self._add(
+            ExecutionStarted,
+            execution="job-1",
+            tasks=1,
+            max_retries=granted.max_retries,
+            timeout_s=granted.timeout_s,
+            grace_s=granted.grace_s,
+        )
 
     def wait(self, timeout_s: float) -> None:
         self.clock.sleep(timeout_s)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.clock import ManualClock
-from harness.errors import InjectionError, StoreError
+from harness.errors import BrokenHarnessError, InjectionError, StoreError
 from harness.history import (
     AttemptExited,
     AttemptStarted,
@@ -246,6 +246,21 @@ def test_a_deadline_ends_a_run_whole(theatre: Theatre):
     (healed,) = of_type(theatre.events, FaultHealed)
     assert 5.0 <= end.ended_s <= healed.t_s
     assert_whole(theatre)
+
+
+def test_a_deadline_counts_from_the_start_of_the_execution_and_not_while_the_target_sets_up(tmp_path: Path):
+    theatre = Theatre(tmp_path, sets_up_s=40.0)
+    end = closed(theatre.play(scenario(HOLD, deadline_s=5.0)))
+    assert end.reason == "deadline"
+    assert 45.0 <= end.t_s <= 45.2
+
+
+def test_a_target_that_never_begins_breaks_the_run(tmp_path: Path):
+    theatre = Theatre(tmp_path, sets_up_s=1e9)
+    with pytest.raises(BrokenHarnessError, match="target fake has begun no execution for 600 s"):
+        theatre.play(scenario(deadline_s=5.0))
+    assert closed(theatre.events).reason == "error"
+    assert theatre.asked[-1] == "stop"
 
 
 def test_a_hang_ends_a_run_and_is_recorded(tmp_path: Path):
