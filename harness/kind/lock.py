@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.clock import Clock
@@ -54,8 +54,9 @@ class Lock:
             self._descriptor = _hold(self._path, wait)
         finally:
             os.close(place)
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        with suppress(OSError):  # a full disk keeps nobody from it, least of all from cleaning; its holder is unknown then
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
         return clock.monotonic_s() - began_s
 
     def free(self) -> None:

@@ -17,7 +17,7 @@ import msgspec
 import harness
 from harness.capabilities import Target, TurnTaking
 from harness.clock import Clock
-from harness.errors import BrokenHarnessError
+from harness.errors import BrokenHarnessError, HarnessError
 from harness.history import (
     SCHEMA_VERSION,
     BarrierReached,
@@ -90,12 +90,25 @@ def play(scenario: Scenario, stage: Stage) -> None:
         HarnessError: When the harness broke; the history says so, everything was stopped and healed as far as possible.
         KeyboardInterrupt: When we were interrupted; likewise.
     """
-    if isinstance(stage.target, TurnTaking):
-        stage.target.take_turn(lambda why: stage.progress.waits(scenario, why) if stage.progress is not None else None)
-    stage.directory.write(stage.directory.scenario_path, encode(scenario))
-    stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
-    stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))
-    _Performance(scenario, stage, HistoryWriter(stage.directory.history_path)).run()
+    try:
+        if isinstance(stage.target, TurnTaking):
+            stage.target.take_turn(lambda why: stage.progress.waits(scenario, why) if stage.progress is not None else None)
+        stage.directory.write(stage.directory.scenario_path, encode(scenario))
+        stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
+        stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))
+        performance = _Performance(scenario, stage, HistoryWriter(stage.directory.history_path))
+    except BaseException as error:
+        _stop_unplayed(stage.target, error)
+        raise
+    performance.run()
+
+
+def _stop_unplayed(target: Target, error: BaseException) -> None:
+    """Give back what was taken before the run could begin, as its turn: the next run may be one of this process."""
+    try:
+        target.stop()
+    except HarnessError as other:
+        error.add_note(f"and while giving back the target: {_told([other])}")
 
 
 class _Performance:
@@ -129,12 +142,12 @@ class _Performance:
         except BaseException as error:  # noqa: BLE001  whatever broke: what was started is ended, then it is raised again
             self._errors.append(error)
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
-        detail, ended_s = _told(self._errors), self._now_s()
+        ended_s = self._now_s()
         self._heal_and_stop()
         self._try(lambda: self._record(self._observer.close(self._now_s())))
         if reason != "interrupted":
             self._try(self._inspect)
-        self._try(lambda: self._record([RunClosed(t_s=self._now_s(), reason=reason, detail=detail, ended_s=ended_s)]))
+        self._try(lambda: self._record([self._closing(reason, ended_s)]))
         self._try(self._writer.close)
         self._raise_first()
 
@@ -220,16 +233,29 @@ class _Performance:
             healed.extend(events)
             self._errors.extend(failures)
 
+        def stop() -> None:
+            last.extend(self._stage.target.stop())
+
         self._try(heal)
-        self._try(lambda: last.extend(self._stage.target.stop()))
+        if not self._try(stop):
+            self._try(stop)  # what it saw before it failed
         self._try(lambda: self._record([*healed, *last]))
 
-    def _try(self, step: Callable[[], None]) -> None:
-        """Do one step of ending the run; a failure keeps no other step from being done."""
+    def _closing(self, reason: Reason, ended_s: float) -> RunClosed:
+        """Why the run ended. One whose end failed has not just finished: what was seen at its end may not be all."""
+        if self._errors and reason != "interrupted":
+            reason = "error"
+        detail = "; and while ending the run: ".join(dict.fromkeys(_told([error]) for error in self._errors))
+        return RunClosed(t_s=self._now_s(), reason=reason, detail=detail, ended_s=ended_s)
+
+    def _try(self, step: Callable[[], None]) -> bool:
+        """Do one step of ending the run, and say whether it was done; a failure keeps no other step from being done."""
         try:
             step()
         except BaseException as error:  # noqa: BLE001  it is raised when everything has been ended
             self._errors.append(error)
+            return False
+        return True
 
     def _raise_first(self) -> None:
         """Raise what broke first; what broke after it is noted on it, each thing once."""

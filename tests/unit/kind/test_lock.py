@@ -80,6 +80,18 @@ def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
         Turn("c").take(ManualClock())
 
 
+def test_a_full_disk_keeps_nobody_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    turn = Turn("c")
+    monkeypatch.setattr("harness.kind.lock.os.write", full)
+
+    assert turn.take(ManualClock()) == 0.0
+    assert turn.is_held
+    turn.free()
+
+
 class BusyClock(ManualClock):
     """Things happen while somebody sleeps, one at a time."""
 

@@ -395,7 +395,8 @@ def test_what_cannot_be_healed_is_raised_when_all_else_is_done(theatre: Theatre,
     monkeypatch.setattr(FakeTarget, "process_states", lambda _self, pids: dict.fromkeys(pids, "stopped"))
     with pytest.raises(Exception, match="could not be healed: process 100 still stopped after SIGCONT"):
         theatre.play(scenario(HOLD, deadline_s=5.0))
-    assert closed(theatre.events).reason == "deadline"
+    assert closed(theatre.events).reason == "error"
+    assert "could not be healed: process 100 still stopped after SIGCONT" in closed(theatre.events).detail
     assert theatre.asked[-1] == "stop"
     assert [entry.injection for entry in theatre.directory.undo.owed()] == ["1-pause@0"]
 
@@ -439,3 +440,57 @@ def test_a_run_waits_for_its_turn_before_its_clock_starts_and_says_so(theatre: T
 
     assert [line.partition(": ")[2] for line in waited] == ["somebody else is at it"]
     assert closed(events).reason == "finished"
+
+
+@pytest.mark.parametrize("what", ["scenario", "turn"])
+def test_what_was_taken_before_a_run_could_begin_is_given_back(theatre: Theatre, monkeypatch: pytest.MonkeyPatch, what: str):
+    full = StoreError(path=Path("x"), attempted="write", reason="No space left on device")
+
+    def refuse(*_: object) -> None:
+        raise full
+
+    taken: list[str] = []
+    monkeypatch.setattr(FakeTarget, "take_turn", refuse if what == "turn" else lambda *_: taken.append("turn"), raising=False)
+    monkeypatch.setattr(RunDirectory, "write", refuse)
+
+    stage = Stage(directory=theatre.directory, run_id="r1", target=theatre.target, clock=theatre.clock, root=theatre.root, seed=3)
+    with pytest.raises(StoreError) as caught:
+        play(scenario(), stage)
+
+    assert caught.value is full
+    assert theatre.asked == ["stop"]
+
+
+def test_what_was_seen_before_the_end_of_a_run_failed_is_recorded_and_the_run_is_not_closed_as_finished(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+):
+    seen = ObservationLost(t_s=1.0, what="cluster", count=3, detail="a gap")
+    calls: list[str] = []
+
+    def stop(_self: FakeTarget) -> tuple[Event, ...]:
+        calls.append("stop")
+        if len(calls) == 1:
+            raise BrokenHarnessError("the namespace is still terminating")
+        return (seen,)
+
+    monkeypatch.setattr(FakeTarget, "stop", stop)
+    with pytest.raises(BrokenHarnessError, match="is still terminating"):
+        theatre.play(scenario())
+
+    assert of_type(theatre.events, ObservationLost) == [seen]
+    end = closed(theatre.events)
+    assert (end.reason, end.detail) == ("error", "BrokenHarnessError: the namespace is still terminating")
+    assert end.ended_s is not None
+
+
+def test_all_that_failed_is_told_at_the_close(theatre: Theatre, monkeypatch: pytest.MonkeyPatch):
+    def stop(_self: FakeTarget) -> tuple[Event, ...]:
+        raise BrokenHarnessError("the namespace is still terminating")
+
+    monkeypatch.setattr(FakeTarget, "stop", stop)
+    theatre.target.before_poll = raise_at(9, RuntimeError("a mistake of ours"))
+    with pytest.raises(RuntimeError):
+        theatre.play(scenario())
+
+    told = "RuntimeError: a mistake of ours; and while ending the run: BrokenHarnessError: the namespace is still terminating"
+    assert closed(theatre.events).detail == told
