@@ -84,6 +84,10 @@ class Attempts:
         """Pods that are not known to run, nor to have ended."""
         return [pod for _, _, pod in self._places.values() if pod.started_s is None and pod.end is None and pod.role != "submitter"]
 
+    def ended_pods(self) -> set[str]:
+        """Pods that have run and are known to have ended, by uid."""
+        return {uid for uid, (_, _, pod) in self._places.items() if pod.started_s is not None and pod.end is not None}
+
     # ---- what follows ------------------------------------------------------------------------------------------------
 
     def take_started(self) -> list[tuple[AttemptKey, float]]:

@@ -47,7 +47,7 @@ UNANSWERED_S = 90.0
 SUBMIT_AGAIN_S = 0.5
 
 DRAIN_S = 10.0
-"""For reading what was said before an end was seen; the log of a pod whose node is gone never ends."""
+"""For reading what was said before an end was seen; the log of a pod whose node is gone never ends, and counts as lost then."""
 
 RAY_VERSION = "2.53.0"
 """That of the guide, where none is installed beside us."""
@@ -145,19 +145,19 @@ class ClusterExecution:
         """Sleep until there is something to read, or the time is over."""
         self._selector.select(0.0 if self.pending or self.voices.is_behind else max(0.0, timeout_s))
 
-    def hush(self) -> list[Event]:
-        """Watch and listen no more; returns what was last seen and said, and the ends of what ran."""
-        now_s = self.grounds.clock.monotonic_s()
-        events = [*self.pending, *self._see_changes(now_s), *self._hearing.listen(now_s)]
-        self.pending = []
-        events += [self.attempts.finish(key, self.grounds.t_s(), is_stopped=True) for key in self.attempts.running()]
-        events += self.voices.close(now_s)
-        if self._watches is not None:
-            events += self._told_gaps(self._watches)
-            self._selector.unregister(self._watches.descriptor)
-            self._watches.close()
-            self._watches = None
-        return events
+    def hush(self) -> None:
+        """Watch and listen no more; what was last seen and said, and the ends of what ran, are then in ``pending``, whatever fails.
+
+        Raises:
+            BrokenHarnessError: When something that was last seen or said cannot be taken in.
+        """
+        now_s, ended = self.grounds.clock.monotonic_s(), self.attempts.ended_pods()  # not those that we have ended
+        with contextlib.ExitStack() as steps:
+            steps.callback(self._close_watches)
+            steps.callback(lambda: self.pending.extend(self.voices.close(now_s, ended=ended)))
+            steps.callback(self._end_running)
+            self.pending += self._see_changes(now_s)
+            self.pending += self._hearing.listen(now_s)
 
     def close(self) -> None:
         """Free what is left."""
@@ -167,6 +167,18 @@ class ClusterExecution:
     def say(self, text: str) -> LogLine:
         """A line of the platform's."""
         return LogLine(t_s=self.grounds.t_s(), stream="system", text=text, severity="NOTICE")
+
+    def _end_running(self) -> None:
+        """Tell the ends of what is stopped."""
+        self.pending += [self.attempts.finish(key, self.grounds.t_s(), is_stopped=True) for key in self.attempts.running()]
+
+    def _close_watches(self) -> None:
+        """Watch no more, and tell what went unseen."""
+        watches, self._watches = self._watches, None
+        if watches is not None:
+            self.pending += self._told_gaps(watches)
+            self._selector.unregister(watches.descriptor)
+            watches.close()
 
     def _see_changes(self, now_s: float) -> list[Event]:
         events: list[Event] = []

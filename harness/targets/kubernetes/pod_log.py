@@ -24,6 +24,8 @@ class PodLog(threading.Thread):
     Attributes:
         source: What the loop reads.
         rotations: How often the log was another one when it was opened again: what the old one said at its end is lost.
+        is_cut: Whether its pod was gone before it was read to its end.
+        failure: By which fault of its own the thread has ended; empty when by none.
     """
 
     def __init__(self, api: Api, *, pod: str, namespace: str, container: str) -> None:
@@ -36,14 +38,18 @@ class PodLog(threading.Thread):
         self._passed = 0
         self._head = b""
         self.rotations = 0
+        self.is_cut = False
+        self.failure = ""
 
     def run(self) -> None:
-        """Follow it to its end, again from where it was when the connection breaks."""
+        """Follow it to its end, again from where it was when the connection breaks; what else fails ends it, and is noted."""
         try:
             while not self._is_stopping.is_set() and not self._follow():
                 self._is_stopping.wait(RETRY_S)
         except BrokenPipeError:
             return  # nobody reads any more
+        except (OSError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
         finally:
             os.close(self._writing)
 
@@ -68,7 +74,8 @@ class PodLog(threading.Thread):
                     new, skip = data[skip:], max(0, skip - len(data))
                     self._pass_on(new)
         except ApiError as error:
-            return error.status == NOT_FOUND
+            self.is_cut = error.status == NOT_FOUND
+            return self.is_cut
         except (urllib3.exceptions.HTTPError, ValueError):
             return False
         return True

@@ -45,6 +45,7 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         self._execution: ClusterExecution | None = None
         self._checked_s = float("-inf")
         self._is_stopped = False
+        self._last: list[Event] = []
 
     # ---- Target ------------------------------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
     def _stop_after(self, error: BaseException) -> None:
         """Take away what was begun; what fails at that does not hide why."""
         try:
-            self.stop()
+            self._end_all()
         except BrokenHarnessError as other:
             error.add_note(f"and while taking away what was begun: {other}")
 
@@ -120,32 +121,51 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
 
     def stop(self) -> Sequence[Event]:
         """See ``Target``."""
+        self._end_all()
+        last, self._last = tuple(self._last), []
+        return last
+
+    def _end_all(self) -> None:
+        """End everything, once. What was seen until then is in ``_last`` whatever fails, for the next ``stop`` to return.
+
+        Raises:
+            BrokenHarnessError: When something could not be ended or taken away; the rest was.
+        """
         if self._is_stopped:
-            return ()
+            return
         self._is_stopped = True
         with contextlib.ExitStack() as last:
             last.callback(self._free_turn)
             last.callback(self.end_mending)
-            if self._execution is None:
-                return ()
-            last.callback(self._execution.close)
-            return self._end(self._execution)
+            if self._execution is not None:
+                last.callback(self._execution.close)
+                self._end(self._execution)
 
-    def _end(self, execution: ClusterExecution) -> list[Event]:
+    def _end(self, execution: ClusterExecution) -> None:
         grounds = execution.grounds
         if not (execution.is_over and execution.attempts.have_succeeded):
             with contextlib.suppress(OSError):  # a full disk keeps nothing from being ended
                 collect(grounds.api, grounds.namespace, grounds.launch.logs_dir / "cluster", self._clock)
         if execution.record is None:
-            return execution.hush()
+            self._hush(execution)
+            return
         ending = Ending(grounds.api, grounds.cluster, execution.record, self._clock)
         ending.end_pods()
-        events = execution.hush()
-        with contextlib.suppress(OSError):
-            keep_events(execution.storage.events, grounds.launch.logs_dir)
-        self.end_mending()  # a machine that is started now would be up in a pool that rests without it
-        ending.remove_all(pools=execution.pools)
-        return [*events, *(execution.say(line) for line in ending.done if line.startswith("forced"))]
+        try:
+            self._hush(execution)
+            with contextlib.suppress(OSError):
+                keep_events(execution.storage.events, grounds.launch.logs_dir)
+        finally:
+            self.end_mending()  # a machine that is started now would be up in a pool that rests without it
+            ending.remove_all(pools=execution.pools)
+        self._last += [execution.say(line) for line in ending.done if line.startswith("forced")]
+
+    def _hush(self, execution: ClusterExecution) -> None:
+        try:
+            execution.hush()
+        finally:
+            self._last += execution.pending
+            execution.pending = []
 
     # ---- what the other parts need -----------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import heapq
 import selectors
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -148,16 +148,23 @@ class Voices:
         for barrier in self._barriers:
             barrier.release(reached)
 
-    def close(self, now_s: float) -> list[Event]:
-        """Listen no more; returns last lines, and what was not recorded."""
+    def close(self, now_s: float, *, ended: Collection[str] = ()) -> list[Event]:
+        """Listen no more; returns last lines, and what was not recorded.
+
+        Args:
+            now_s: The time.
+            ended: Pods, by uid, that had ended before we stopped any: their logs should have been read to the end.
+        """
         last: list[Event] = []
         t_s = now_s - self._launch.epoch_s
-        for voice in self._voices.values():
+        for uid, voice in self._voices.items():
+            is_read = voice.output.is_drained and not voice.output.open_descriptors
             lines, lost = voice.output.finish(t_s)
             last += [*_with_patterns(voice, lines), *lost, *voice.events.finish(t_s)]
             if voice.log is not None:
                 with suppress(KeyError):
                     self._selector.unregister(voice.log.source.descriptor)
+                last += _unread(voice.log, t_s, is_read=is_read, has_ended=uid in ended)
                 voice.log.close()
                 last += _lost_by_rotation(voice.log, t_s)
         for barrier in self._barriers:
@@ -182,6 +189,14 @@ class Voices:
         for event in events:
             if process := self._processes.heard(event.pid):
                 self._said[AttemptKey(event.task, event.attempt), event.rank] = process
+
+
+def _unread(log: PodLog, t_s: float, *, is_read: bool, has_ended: bool) -> list[ObservationLost]:
+    """That a log was given up; one that we cut off ourselves, with its pod, lacks nothing that the job can be asked for."""
+    why = log.failure
+    if not why and has_ended and (log.is_cut or not is_read):
+        why = "its pod was gone first" if log.is_cut else "it had not come to its end when we stopped reading"
+    return [ObservationLost(t_s=t_s, what="logs", count=1, detail=f"the {log.name} was not read to its end: {why}")] if why else []
 
 
 def _lost_by_rotation(log: PodLog, t_s: float) -> list[ObservationLost]:

@@ -23,7 +23,7 @@ from harness.capabilities import (
     TurnTaking,
 )
 from harness.clock import SystemClock
-from harness.errors import BrokenHarnessError, TargetUnavailableError
+from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
 from harness.history import (
     AttemptExited,
     AttemptStarted,
@@ -32,6 +32,7 @@ from harness.history import (
     ExecutionFinished,
     ExecutionStarted,
     LogLine,
+    ObservationLost,
     PoolScaled,
     StepDone,
     TaskFinished,
@@ -401,6 +402,55 @@ def test_one_that_withstands_is_an_error_and_is_left_for_clean(make, api):
 
     assert f"removed namespace {NAMESPACE}" in done
     assert left_behind(RUN) == []
+
+
+def test_what_was_last_seen_is_not_lost_with_a_namespace_that_stays(make, api):
+    run = make()
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    run.says("a", {"event": "step", "step": 7, "rank": 0})
+    api.held_back = True
+    api.failures["patch", "jobs"] = no_answer(403)
+
+    with pytest.raises(BrokenHarnessError):
+        run.target.stop()
+
+    last = run.target.stop()
+    assert [type(event) for event in last if isinstance(event, StepDone | AttemptExited)] == [StepDone, AttemptExited]
+    assert run.target.stop() == ()
+    api.held_back = False
+
+
+def test_what_cannot_be_taken_in_at_the_end_keeps_nothing_from_being_taken_away(make, api, monkeypatch):
+    run = make()
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    full = StoreError(path=run.launch.logs_dir, attempted="create the event file", reason="No space left on device")
+    monkeypatch.setattr(run.target.execution._hearing, "listen", lambda _now_s: (_ for _ in ()).throw(full))
+
+    with pytest.raises(StoreError, match="No space left"):
+        run.target.stop()
+
+    assert [type(event) for event in run.target.stop() if isinstance(event, AttemptExited)] == [AttemptExited]
+    assert api.get(NAMESPACES, NAMESPACE) is None
+    assert read_record("chaos-harness", RUN) is None
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+def test_a_log_that_was_given_up_is_lost_unless_we_have_stopped_its_pod(make, api, monkeypatch, phase):
+    monkeypatch.setattr("harness.targets.kubernetes.execution.DRAIN_S", 0.2)
+    run = make()
+    api.failures["log", "pods"] = no_answer(500)
+    run.pod("a", "Running")
+    run.until_seen(AttemptStarted)
+    if phase == "Failed":
+        run.pod("a", "Failed", code=3)
+        run.until_seen(AttemptExited)
+
+    lost = [event for event in run.target.stop() if isinstance(event, ObservationLost)]
+
+    told = "the log of a was not read to its end: it had not come to its end when we stopped reading"
+    assert [(event.what, event.detail) for event in lost] == ([("logs", told)] if phase == "Failed" else [])
 
 
 def test_what_a_killed_harness_left_is_taken_away(make, api, tmp_path):

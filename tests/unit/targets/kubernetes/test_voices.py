@@ -15,6 +15,7 @@ from harness.capabilities import Launch
 from harness.history import BarrierReached, LogLine, ObservationLost, StepDone
 from harness.process_table import inside_id
 from harness.protocol.attempt_key import AttemptKey
+from harness.targets.kubernetes.api import ApiError
 from harness.targets.kubernetes.pod_log import PodLog
 from harness.targets.kubernetes.pod_processes import PodProcesses, pod_uid_of, send_all, states_of
 from harness.targets.kubernetes.voices import Voices
@@ -241,6 +242,71 @@ def test_a_log_that_was_rotated_meanwhile_is_read_from_its_beginning_and_that_is
     (lost,) = [event for event in events if isinstance(event, ObservationLost)]
     assert (lost.what, lost.count) == ("logs", 1)
     assert "log of a was rotated" in lost.detail
+
+
+class CutOffApi(FakeApi):
+    """The log breaks after what it has said, and cannot be opened again, for this reason."""
+
+    def __init__(self, again: Exception) -> None:
+        super().__init__()
+        self.again, self.asked = again, 0
+
+    def log(self, pod: str, namespace: str, container: str, *, follows: bool = True) -> Any:
+        self.asked += 1
+        if self.asked > 1:
+            raise self.again
+        return BreakingApi(b"one\ntwo\n", [4]).log(pod, namespace, container)
+
+
+def refused(status: int) -> ApiError:
+    return ApiError(attempted="read the log of", what="pods/a", status=status, reason="as a test wants it")
+
+
+def unread(room: Room, again: Exception, *, ended: set[str], is_closed: bool) -> list[str]:
+    """What is told of a log that breaks, when the run is over."""
+    api = CutOffApi(again)
+    log = PodLog(api, pod="a", namespace="n", container="host")
+    room.voices.add("uid-a", "a", KEY, log)
+    events: list[Any] = []
+    for _ in range(int(PATIENCE_S / 0.02)):
+        room.selector.select(0.02)
+        events += room.voices.listen(1.0)
+        if api.asked > 1 and room.voices.has_said_all("uid-a") == is_closed:
+            break
+    events += room.voices.close(2.0, ended=ended)
+    assert next(event.text for event in events if isinstance(event, LogLine)) == "one"
+    assert {event.what for event in events if isinstance(event, ObservationLost)} <= {"logs"}
+    return [event.detail for event in events if isinstance(event, ObservationLost)]
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.targets.kubernetes.pod_log.RETRY_S", 0.01)
+
+
+@pytest.mark.usefixtures("_soon")
+def test_a_log_that_never_comes_to_its_end_is_told_as_lost_once_its_pod_has_ended(room):
+    told = unread(room, refused(500), ended={"uid-a"}, is_closed=False)
+
+    assert told == ["the log of a was not read to its end: it had not come to its end when we stopped reading"]
+
+
+@pytest.mark.usefixtures("_soon")
+def test_a_log_whose_pod_is_gone_before_it_was_read_is_told_as_lost(room):
+    told = unread(room, refused(404), ended={"uid-a"}, is_closed=True)
+
+    assert told == ["the log of a was not read to its end: its pod was gone first"]
+
+
+@pytest.mark.usefixtures("_soon")
+@pytest.mark.parametrize(("status", "is_closed"), [(500, False), (404, True)])
+def test_a_log_that_we_cut_off_with_its_pod_is_not_lost(room, status, is_closed):
+    assert unread(room, refused(status), ended=set(), is_closed=is_closed) == []
+
+
+@pytest.mark.usefixtures("_soon")
+def test_a_log_whose_thread_fails_is_told_as_lost(room):
+    assert unread(room, KeyError("items"), ended=set(), is_closed=True) == ["the log of a was not read to its end: KeyError: 'items'"]
 
 
 def test_a_log_that_nobody_reads_can_be_closed():
