@@ -72,8 +72,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         submits: ``job``: a batch Job, indexed when the workload has several ranks. ``ray-job``: a RayJob of KubeRay with a head and as many
             hosts in one worker group replica as the workload has ranks.
         manifest: A RayJob or Job to submit as it is written, but for image, name and what ties it to the run; relative to the catalogue's
-            root. Empty: one is made for the workload.
-        queues: Kueue's objects for the run, relative to the catalogue's root; empty: those of the guide.
+            root. Empty: one is made for the workload. ConfigMaps, Services, ResourceQuotas and LocalQueues beside it lie in the run's
+            namespace and go with it; anything else is refused.
+        queues: Kueue's objects for the run, relative to the catalogue's root; empty: those of the guide. Whatever of the cluster they
+            replace is put back after the run; anything else is refused.
         queue: Label ``kueue.x-k8s.io/queue-name``.
         priority: Name of a WorkloadPriorityClass; empty: none.
         tolerations: Taints that the hosts tolerate.

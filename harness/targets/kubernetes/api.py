@@ -16,6 +16,7 @@ import urllib3
 from kubernetes import client, config
 
 from harness.errors import BrokenHarnessError
+from harness.kind.cluster import ALLOW_LABEL, RUN_ID_LABEL
 
 Object = dict[str, Any]
 """An object of the cluster, as JSON."""
@@ -76,7 +77,6 @@ PROVISIONING_CONFIGS = Resource("kueue.x-k8s.io/v1beta1", "provisioningrequestco
 PROVISIONING_REQUESTS = Resource("autoscaling.x-k8s.io/v1", "provisioningrequests")
 
 _BY_KIND: Mapping[str, Resource] = {
-    "Namespace": NAMESPACES,
     "Service": SERVICES,
     "ConfigMap": CONFIG_MAPS,
     "ResourceQuota": RESOURCE_QUOTAS,
@@ -128,7 +128,7 @@ class Listing:
 
 
 def resource_of(manifest: Object) -> Resource | None:
-    """The resource that a manifest is of, in the version that it names; None for kinds that are not used here."""
+    """The resource that a manifest is of, in the version that it names; None for kinds that no manifest may bring."""
     known = _BY_KIND.get(str(manifest.get("kind", "")))
     version = str(manifest.get("apiVersion", ""))
     if known is None or version.partition("/")[0] != known.api_version.partition("/")[0]:
@@ -329,6 +329,12 @@ def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 def labels_of(thing: Object) -> Mapping[str, str]:
     """Its labels."""
     return thing["metadata"].get("labels") or {}
+
+
+def is_run_namespace(namespace: Object, run_id: str) -> bool:
+    """Whether a namespace says that we may act in it, and that it is of a run: only then it is deleted with all that it holds."""
+    labels = labels_of(namespace)
+    return (labels.get(ALLOW_LABEL), labels.get(RUN_ID_LABEL)) == ("true", run_id)
 
 
 def annotations_of(thing: Object) -> Mapping[str, str]:

@@ -4,9 +4,9 @@ from harness.errors import BrokenHarnessError
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL
 from harness.kind.nodes import DOCKER_S
 from harness.kind.nodes import READY_S as NODES_READY_S
-from harness.targets.kubernetes.api import NAMESPACES, labels_of, resource_of
+from harness.targets.kubernetes.api import NAMESPACES, is_run_namespace, resource_of
 from harness.targets.kubernetes.grounds import Grounds
-from harness.targets.kubernetes.manifest_files import guide_queues, read_manifest
+from harness.targets.kubernetes.manifest_files import guide_queues, read_queues
 from harness.targets.kubernetes.pools import NodePools, first_sizes
 from harness.targets.kubernetes.predecessors import take_away_predecessors
 from harness.targets.kubernetes.queue_objects import QueueObjects
@@ -31,7 +31,7 @@ class Arrangement:
 
     def __init__(self, grounds: Grounds, storage: RunStorage, pools: NodePools) -> None:
         launch = grounds.launch
-        queues = read_manifest(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
+        queues = read_queues(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
         self._grounds, self._storage, self._pools = grounds, storage, pools
         self._queues = QueueObjects(grounds.api, grounds.clock, queues, grounds.namespace)
         self.record: RunRecord | None = None
@@ -80,10 +80,16 @@ class Arrangement:
         return self._is_ready
 
     def _refuse_foreign_namespace(self) -> None:
-        name = self._grounds.namespace
+        """It would be taken away at the end.
+
+        Raises:
+            BrokenHarnessError: When a namespace of that name is there and not the run's.
+        """
+        name, run_id = self._grounds.namespace, self._grounds.launch.run_id
         found = self._grounds.api.get(NAMESPACES, name)
-        if found is not None and labels_of(found).get(ALLOW_LABEL) != "true":
-            raise BrokenHarnessError(f"namespace {name} is there and does not say {ALLOW_LABEL}: true; it is not ours to act in")
+        if found is not None and not is_run_namespace(found, run_id):
+            labels = f"{ALLOW_LABEL}: true and {RUN_ID_LABEL}: {run_id}"
+            raise BrokenHarnessError(f"namespace {name} is there and does not say {labels}; it is not ours to act in")
 
     def _make_namespace(self) -> None:
         labels = {ALLOW_LABEL: "true", RUN_ID_LABEL: self._grounds.launch.run_id}
@@ -94,5 +100,6 @@ class Arrangement:
         for thing in submission.companions():
             resource = resource_of(thing)
             assert resource is not None, "manifests are checked when they are read"
+            assert resource.is_namespaced, "so that it goes with the namespace"
             thing["metadata"].pop("namespace", None)
             self._grounds.api.apply(resource, thing, self._grounds.namespace)

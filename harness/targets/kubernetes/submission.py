@@ -9,7 +9,7 @@ from harness.errors import InvalidDocumentError
 from harness.kind.topology import ACCELERATOR_LABEL, POOL_LABEL, TOPOLOGY_LABEL, TPU_RESOURCE
 from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object, Resource, resource_of
 from harness.targets.kubernetes.inventory import RANK_LABELS
-from harness.targets.kubernetes.manifest_files import read_manifest
+from harness.targets.kubernetes.manifest_files import read_job
 from harness.targets.kubernetes.pod_edits import PodEdits, constants, from_field
 
 NAME_LENGTH_MAX = 40
@@ -231,13 +231,17 @@ def _refuse_slice(job: str, *, chips: int, hosts: int) -> None:
 
 
 def _read(path: Path) -> list[Object]:
-    manifests = read_manifest(path)
-    submitted = [one for one in manifests if resource_of(one) in (JOBS, RAY_JOBS)]
+    manifests = read_job(path)
+    submitted = [one for one in manifests if one["kind"] in ("Job", "RayJob")]
     if len(submitted) != 1:
         problem = f"holds {len(submitted)} Jobs and RayJobs"
         raise InvalidDocumentError(
             document=str(path), field="", problem=problem, advice="write one, and `tasks` for how often it is submitted"
         )
+    version = submitted[0]["apiVersion"]
+    known = {"Job": JOBS.api_version, "RayJob": RAY_JOBS.api_version}[submitted[0]["kind"]]
+    if version != known:
+        raise InvalidDocumentError(document=str(path), field="apiVersion", problem=f"is {version}", advice=f"write {known}")
     return manifests
 
 

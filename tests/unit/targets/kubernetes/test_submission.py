@@ -213,9 +213,11 @@ def test_two_tasks_of_a_manifest_do_not_share_what_was_edited(tmp_path):
         ("a: [", "is no YAML"),
         ("- 1", "is no object with a name"),
         ("{kind: Job, apiVersion: batch/v1, metadata: {}}", "is no object with a name"),
-        ("{kind: Secret, apiVersion: v1, metadata: {name: a}}", "v1/Secret is not known here"),
+        ("{kind: Secret, apiVersion: v1, metadata: {name: a}}", "document 1: v1/Secret a is nothing that a run may bring; leave it out"),
         ("{kind: ConfigMap, apiVersion: v1, metadata: {name: a}}", "holds 0 Jobs and RayJobs"),
         (MANIFEST + "---" + MANIFEST, "holds 2 Jobs and RayJobs"),
+        (MANIFEST.replace("batch/v1", "batch/v1beta1"), "apiVersion: is batch/v1beta1; write batch/v1"),
+        (MANIFEST + "---\n{kind: Namespace, apiVersion: v1, metadata: {name: kube-system}}", "v1/Namespace kube-system is nothing that"),
     ],
 )
 def test_a_manifest_that_cannot_be_submitted_is_refused_with_its_place(tmp_path, text, problem):
@@ -225,6 +227,30 @@ def test_a_manifest_that_cannot_be_submitted_is_refused_with_its_place(tmp_path,
         submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
 
     assert "job.yaml" in str(caught.value)
+
+
+CLUSTER_SCOPED = {
+    "ClusterQueue": "kueue.x-k8s.io/v1beta1",
+    "ResourceFlavor": "kueue.x-k8s.io/v1beta1",
+    "AdmissionCheck": "kueue.x-k8s.io/v1beta2",
+    "ProvisioningRequestConfig": "kueue.x-k8s.io/v1beta1",
+    "Topology": "kueue.x-k8s.io/v1alpha1",
+    "WorkloadPriorityClass": "kueue.x-k8s.io/v1beta1",
+}
+
+
+@pytest.mark.parametrize("kind", CLUSTER_SCOPED)
+def test_a_job_brings_nothing_that_belongs_to_the_whole_cluster(tmp_path, kind):
+    other = yaml.safe_dump({"kind": kind, "apiVersion": CLUSTER_SCOPED[kind], "metadata": {"name": "shared"}})
+    (tmp_path / "job.yaml").write_text(f"{MANIFEST}---\n{other}")
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    assert str(caught.value).startswith(
+        f"{tmp_path / 'job.yaml'}: document 3: {kind} shared belongs to the whole cluster, and a job brings"
+    )
+    assert "into the file that `cluster.queues` names" in caught.value.advice
 
 
 def test_a_manifest_that_is_not_there_is_refused(tmp_path):
