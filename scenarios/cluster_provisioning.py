@@ -20,7 +20,10 @@ GRANTED = Phase(state="granted")
 SHORT_BACKOFF = "scenarios/manifests/queues_short_backoff.yaml"
 
 WATCHED_S = 45.0
-"""After so long a run is ended in which nothing more will happen."""
+"""So long after its execution has begun a run is ended in which nothing more will happen."""
+
+QUIET_S = 20.0
+"""For so long of it nothing must have happened: longer than any of the waits here after which something does."""
 
 CONSUMES = (*runs_through(DWS), ConsumesProvisioning())
 
@@ -105,7 +108,11 @@ NEVER_GRANTED = (
         "a-stockout-of-dws-leaves-the-job-pending-and-says-why",
         "finding 8: flex-start that is dry has nothing to fall back to: whoever waits must watch how long",
         TAKEN,
-        expects=(AdmittedTo(flavors=((),)), WorkloadEnds(state="pending", message="Waiting for resources"), SubmittedOnce()),
+        expects=(
+            AdmittedTo(flavors=((),), watched_s=QUIET_S),
+            WorkloadEnds(state="pending", message="Waiting for resources", watched_s=QUIET_S),
+            SubmittedOnce(),
+        ),
         cluster=Cluster(provisioning=(script(Phase(state="stockout")),)),
         within_budget=False,
         deadline_s=WATCHED_S,
@@ -114,7 +121,7 @@ NEVER_GRANTED = (
         "a-request-that-is-never-answered-leaves-the-job-pending",
         "GKE: an accepted request may wait for seven days",
         TAKEN,
-        expects=(AdmittedTo(flavors=((),)), WorkloadEnds(state="pending"), SubmittedOnce()),
+        expects=(AdmittedTo(flavors=((),), watched_s=QUIET_S), WorkloadEnds(state="pending", watched_s=QUIET_S), SubmittedOnce()),
         cluster=Cluster(provisioning=(script(Phase(state="never")),)),
         within_budget=False,
         deadline_s=WATCHED_S,

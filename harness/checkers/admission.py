@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.checkers.cluster import admissions_of, fault_missed, last_stay, unseen
+from harness.checkers.cluster import admissions_of, fault_missed, last_stay, too_short, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.lineage import Admission
 from harness.scenario.expectations import AdmittedTo
@@ -17,7 +17,7 @@ def check(expectation: AdmittedTo, evidence: Evidence) -> Finding:
     ruling.doubt_lost(evidence.lost("cluster"))
     admitted = 0
     waits_s: list[float] = []
-    for task, flavors in enumerate(expectation.flavors):
+    for task in range(len(expectation.flavors)):
         if not evidence.lineage.stays_of(task):
             ruling.doubts.append(f"task {task}: {unseen('no workload')}")
             continue
@@ -25,7 +25,7 @@ def check(expectation: AdmittedTo, evidence: Evidence) -> Finding:
         admitted += len(admissions)
         waits_s += [admission.waited_s for admission in admissions]
         ruling.facts += [_told(task, admission) for admission in admissions]
-        _judge_flavors(task, admissions, flavors, evidence=evidence, ruling=ruling)
+        _judge_flavors(task, admissions, expectation, evidence=evidence, ruling=ruling)
         _judge_waits(task, admissions, expectation.within_s, ruling)
     ruling.measures = {"admissions": float(admitted)}
     if waits_s:
@@ -44,12 +44,15 @@ def _named(flavors: Sequence[str]) -> str:
     return ", then ".join(flavor or "no flavor" for flavor in flavors) or "nothing"
 
 
-def _judge_flavors(task: int, admissions: Sequence[Admission], flavors: Sequence[str], *, evidence: Evidence, ruling: Ruling) -> None:
-    """One admission too few may have come yet where the run was broken off; where a fault did not land, nobody owes what it brings."""
-    seen = [admission.flavor for admission in admissions]
+def _judge_flavors(task: int, admissions: Sequence[Admission], expectation: AdmittedTo, *, evidence: Evidence, ruling: Ruling) -> None:
+    """One more may have come yet where the run was broken off or ended too soon; where a fault did not land nobody owes what it brings."""
+    seen, flavors = [admission.flavor for admission in admissions], expectation.flavors[task]
+    early = too_short(task, evidence, expectation.watched_s, is_quiet=seen == list(flavors))
+    if evidence.is_cut_short:
+        early = "the run was broken off: another one might have come"
     if seen == list(flavors):
-        if evidence.is_cut_short:
-            ruling.doubts.append(f"task {task} was admitted to {_named(seen)}, and the run was broken off: another one might have come")
+        if early:
+            ruling.doubts.append(f"task {task} was admitted to {_named(seen)}; {early}")
         return
     wrong = f"task {task} was admitted to {_named(seen)}, and {_named(flavors)} is promised"
     stay = last_stay(task, evidence)
@@ -57,11 +60,11 @@ def _judge_flavors(task: int, admissions: Sequence[Admission], flavors: Sequence
     is_short = seen == list(flavors[: len(seen)])
     if stay is not None and is_short and said and stay.state != "finished":
         wrong += f"; at the end it was {stay.state}: {said}"
-    missed = fault_missed(evidence)
-    if missed:
-        ruling.doubts.append(f"{wrong}; {missed}")
+    doubt = fault_missed(evidence) or (early if is_short else "")
+    if doubt:
+        ruling.doubts.append(f"{wrong}; {doubt}")
     else:
-        (ruling.doubts if is_short and evidence.is_cut_short else ruling.broken).append(wrong)
+        ruling.broken.append(wrong)
 
 
 def _judge_waits(task: int, admissions: Sequence[Admission], within_s: float, ruling: Ruling) -> None:

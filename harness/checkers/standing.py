@@ -2,24 +2,14 @@
 
 import re
 
-from harness.checkers.cluster import fault_missed, last_stay, looked_s, tasks_of, unseen
+from harness.checkers.cluster import STANDINGS, fault_missed, last_stay, looked_s, tasks_of, too_short, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import WorkloadSeen
-from harness.lineage import Stay, StayState, state_of
+from harness.lineage import Stay, state_of
 from harness.scenario.expectations import WorkloadEnds
 from harness.verdict import Finding
 
 CHECKER = "workload-ends"
-
-_STANDINGS: dict[StayState, str] = {
-    "queued": "pending",
-    "backoff": "pending",
-    "checking": "pending",
-    "evicting": "pending",
-    "admitted": "admitted",
-    "deactivated": "deactivated",
-    "finished": "finished",
-}
 
 
 def check(expectation: WorkloadEnds, evidence: Evidence) -> Finding:
@@ -38,7 +28,7 @@ def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Rul
     if stay is None or seen is None:
         ruling.doubts.append(f"task {task}: {unseen('no workload')}")
         return
-    standing = _STANDINGS[stay.state]
+    standing = STANDINGS[stay.state]
     told = f": {stay.notes[-1][1]}" if stay.notes else ""
     where = f"task {task}: the workload {seen.name} was {standing} ({stay.state} since {stay.begin_s:.2f} s){told}"
     ruling.facts.append(where)
@@ -50,9 +40,12 @@ def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Rul
         wrong = f"{where}, and {expectation.state} is promised"
     elif expectation.message and not any(re.search(expectation.message, text) for text in _texts(seen)):
         wrong = f"{where}, and nothing that it says matches {expectation.message!r}: {'; '.join(_texts(seen))}"
-    missed = fault_missed(evidence) if wrong else ""
-    if wrong:
-        (ruling.doubts if missed else ruling.broken).append(f"{wrong}; {missed}" if missed else wrong)
+    early = too_short(task, evidence, expectation.watched_s, is_quiet=not wrong)
+    doubt = early or (fault_missed(evidence) if wrong else "")
+    if doubt:
+        ruling.doubts.append(f"{doubt}; {wrong or where}")
+    elif wrong:
+        ruling.broken.append(wrong)
 
 
 def _workload(task: int, stay: Stay, evidence: Evidence) -> WorkloadSeen | None:

@@ -151,18 +151,26 @@ class RanksAgree(msgspec.Struct, frozen=True, kw_only=True, tag="ranks-agree", t
     """All ranks of an incarnation restore one step."""
 
 
+WATCHED_S = 10.0
+"""For how long nothing must have changed before a deadline is taken for the end of it. Kueue answers within a second, the emulated
+autoscalers within five, and a pod that replaces a failed one comes after ten."""
+
+
 class AdmittedTo(msgspec.Struct, frozen=True, kw_only=True, tag="admitted-to", tag_field="type", forbid_unknown_fields=True):
     """By task, the flavors to which its chips were admitted, admission by admission: on-demand first, then dws.
 
-    ``within_s``: an admission that follows an eviction, or the first after the submission, comes no later; 0: whenever.
+    ``within_s``: an admission that follows an eviction, or the first after the submission, comes no later; 0: whenever. ``watched_s``: that
+    no other one comes is proved only where the workload has finished, or has stood where it stands for so long at the deadline.
     """
 
     flavors: tuple[tuple[str, ...], ...]
     within_s: float = 0.0
+    watched_s: float = WATCHED_S
 
     def __post_init__(self) -> None:
         require(bool(self.flavors), "flavors", self.flavors, "the flavors of at least one task")
         positive("within_s", self.within_s, zero_allowed=True)
+        positive("watched_s", self.watched_s)
 
 
 class SubmittedOnce(msgspec.Struct, frozen=True, kw_only=True, tag="submitted-once", tag_field="type", forbid_unknown_fields=True):
@@ -187,14 +195,17 @@ class WorkloadEnds(msgspec.Struct, frozen=True, kw_only=True, tag="workload-ends
     """Where Kueue's workload of each task stands at the end of the run.
 
     ``finished``; ``admitted`` (still holding its quota); ``pending`` (waiting in the queue or for a check, with ``message`` found in what
-    its conditions and checks say); ``deactivated`` (which nothing undoes by itself).
+    its conditions and checks say); ``deactivated`` (which nothing undoes by itself). ``watched_s``: one other than ``finished`` is
+    proved only where the workload has stood there for so long at the deadline.
     """
 
     state: Literal["finished", "admitted", "pending", "deactivated"] = "finished"
     message: str = ""
+    watched_s: float = WATCHED_S
 
     def __post_init__(self) -> None:
         regular_expression("message", self.message)
+        positive("watched_s", self.watched_s)
 
 
 class ChargesRetries(msgspec.Struct, frozen=True, kw_only=True, tag="charges-retries", tag_field="type", forbid_unknown_fields=True):

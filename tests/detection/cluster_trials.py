@@ -34,7 +34,8 @@ from scenarios.jobs import COUNTER, LINEAR
 KILLED = Injection(fault=Kill(), at=AtStep(step=13))
 
 WATCHED_S = 45.0
-"""A job that will never start is watched for so long: a right one has long ended."""
+"""A job that will never start has so long from the start of the execution on: a right one has long ended. Checkers accuse it only when it
+was seen to stand still for a while of that (``harness.scenario.expectations.WATCHED_S``)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import pytest
 from harness.checkers import judge
 from harness.scenario import Workload
 from harness.verdict import Outcome
+from scenarios import CATALOGUE
 from tests.detection.cluster_trials import CLUSTER_TRIALS, ClusterTrial, mistaken
 from tests.unit.checkers.cluster_builders import CLASS, REQUEST, ClusterRun, condition
 
@@ -21,7 +22,7 @@ def taken(workload: Workload) -> ClusterRun:
 
 
 def waited_in_vain(run: ClusterRun) -> ClusterRun:
-    ended_s = run.t_s
+    ended_s = run.watch().t_s
     run.heal("on-demand-taken").close("deadline", ended_s=ended_s)
     return run
 
@@ -91,3 +92,15 @@ def test_a_script_that_was_played_has_landed() -> None:
     landed, *_ = judge(trial.scenario, asked.history(), None).findings
 
     assert (landed.checker, landed.outcome) == ("landed", Outcome.VALID)
+
+
+NEVER_ANSWERED = CATALOGUE["a-request-that-is-never-answered-leaves-the-job-pending"]
+
+
+@pytest.mark.parametrize(("watched_s", "outcome"), [(0.5, Outcome.UNKNOWN), (19.0, Outcome.UNKNOWN), (20.0, Outcome.VALID)])
+def test_that_nothing_comes_of_a_request_is_proved_by_watching_it(watched_s: float, outcome: Outcome) -> None:
+    run = taken(NEVER_ANSWERED.workload).submit().queued("").reserve("dws").provisioning(condition("Accepted")).watch(watched_s)
+    ended_s = run.t_s
+    run.heal("on-demand-taken").close("deadline", ended_s=ended_s)
+
+    assert judge(NEVER_ANSWERED, run.history(), None).outcome is outcome

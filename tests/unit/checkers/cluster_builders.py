@@ -13,6 +13,7 @@ from harness.history import (
     SubmissionSeen,
     WorkloadSeen,
 )
+from harness.scenario.expectations import WATCHED_S
 from tests.unit.checkers.builders import Run
 
 STOCKOUT = "Waiting for resources. Currently there are not enough resources available to fulfill the request."
@@ -126,6 +127,11 @@ class ClusterRun(Run):
         return self
 
     # ---- the end ----
+
+    def watch(self, seconds: float = WATCHED_S) -> "ClusterRun":
+        """Time passes, and nothing happens."""
+        self.t_s = round(self.t_s + seconds, 6)
+        return self
 
     def left(self, what: str = "none", name: str = "", detail: str = "") -> "ClusterRun":
         """Somebody looks at what is left in the cluster."""

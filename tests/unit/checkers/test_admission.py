@@ -34,11 +34,33 @@ def test_another_order_another_flavor_and_one_too_many_are_broken(flavors: tuple
 
 
 def test_one_too_few_is_broken_and_says_what_the_queue_said():
-    run = ClusterRun().submit().queued().reserve("dws", said=STOCKOUT).close("deadline")
+    run = ClusterRun().submit().queued().reserve("dws", said=STOCKOUT).watch().close("deadline")
     finding = judge(run, ("dws",))
     assert finding.outcome is Outcome.INVALID
     assert STOCKOUT in finding.reason
     assert judge(run, ()).outcome is Outcome.VALID  # to wait for ever may be the right outcome
+
+
+def test_that_no_admission_comes_is_proved_by_watching_for_as_long_as_is_promised():
+    run = ClusterRun().submit().queued().reserve("dws").provisioning(condition("Accepted"))
+    promise = AdmittedTo(flavors=((),), watched_s=20.0)
+    early = check(promise, run.fork().watch(19.0).close("deadline").evidence())
+    assert early.outcome is Outcome.UNKNOWN
+    assert "task 0 was watched for 19.10 s, since when it was pending, and something might have come within the 20 s" in early.reason
+    assert check(promise, run.fork().watch(20.0).close("deadline").evidence()).outcome is Outcome.VALID
+    answered = run.fork().watch(20.0).provisioning(condition("Accepted"), condition("Failed"))
+    assert check(promise, answered.close("deadline").evidence()).outcome is Outcome.UNKNOWN  # the answer is what Kueue acts on
+
+
+def test_one_that_never_had_the_time_to_be_admitted_is_not_accused():
+    run = ClusterRun().submit().queued()
+    assert judge(run.fork().close("deadline"), ("on-demand",)).outcome is Outcome.UNKNOWN
+    assert judge(run.fork().watch(5.0).queued("other words").watch(5.0).close("deadline"), ("on-demand",)).outcome is Outcome.INVALID
+
+
+def test_what_has_finished_needs_no_watching():
+    assert judge(ClusterRun().submit().admit("on-demand").end_workload().close("deadline"), ("on-demand",)).outcome is Outcome.VALID
+    assert judge(ClusterRun().submit().admit("on-demand").close("deadline"), ("on-demand",)).outcome is Outcome.UNKNOWN
 
 
 def test_the_head_s_flavor_is_not_that_of_the_chips():
@@ -51,7 +73,7 @@ def test_a_run_that_was_broken_off_may_have_come_to_more():
     run = ClusterRun().submit().queued().admit("on-demand")
     assert judge(run.fork().close("interrupted")).outcome is Outcome.UNKNOWN
     assert judge(run.fork().close("interrupted"), ("on-demand",)).outcome is Outcome.UNKNOWN
-    assert judge(run.fork().close("deadline")).outcome is Outcome.INVALID
+    assert judge(run.fork().watch().close("deadline")).outcome is Outcome.INVALID
     assert judge(run.fork().close("interrupted"), ("dws",)).outcome is Outcome.INVALID
 
 
@@ -131,7 +153,7 @@ def test_what_a_fault_brings_is_not_owed_where_it_did_not_land():
 
 
 def test_what_healing_brings_is_no_admission():
-    waiting = ClusterRun().submit().queued(NO_QUOTA)
+    waiting = ClusterRun().submit().queued(NO_QUOTA).watch()
     healed = waiting.fork().admit("on-demand")
     assert judge(healed.fork().close("deadline", ended_s=waiting.t_s), ()).outcome is Outcome.VALID
     assert judge(healed.fork().close("deadline", ended_s=waiting.t_s), ("on-demand",)).outcome is Outcome.INVALID
@@ -139,7 +161,7 @@ def test_what_healing_brings_is_no_admission():
 
 
 def test_an_admission_that_our_cleaning_ends_had_not_ended():
-    run = ClusterRun().submit().admit("on-demand")
+    run = ClusterRun().submit().admit("on-demand").watch()
     finding = judge(run.fork().evict().close("deadline", ended_s=run.t_s), ("on-demand",))
     assert finding.outcome is Outcome.VALID
     assert "until" not in finding.evidence[0]

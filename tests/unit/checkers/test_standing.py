@@ -28,7 +28,7 @@ def ended(state: str) -> ClusterRun:
         run.deactivate()
     if state == "finished":
         run.end_workload()
-    return run
+    return run.watch()
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -36,6 +36,23 @@ def ended(state: str) -> ClusterRun:
 def test_only_the_promised_state_is_right(state: str, promised: str):
     finding = judge(ended(state).close("finished" if state == "finished" else "deadline"), promised)
     assert finding.outcome is (Outcome.VALID if state == promised else Outcome.INVALID)
+
+
+def test_a_state_that_has_just_begun_is_nobody_s_last():
+    run = ended("admitted").evict()
+    for promised in ("pending", "admitted", "finished"):
+        finding = judge(run.fork().watch(5.0).close("deadline"), promised)
+        assert finding.outcome is Outcome.UNKNOWN
+        assert "task 0 was watched for 5.20 s, since when it was pending" in finding.reason
+    assert judge(run.fork().watch(5.0).reserve().watch(5.0).close("deadline"), "pending").outcome is Outcome.VALID
+    assert judge(run.watch(5.0).reserve().watch(5.0).close("deadline"), "finished").outcome is Outcome.INVALID
+
+
+def test_how_long_it_must_stand_there_is_the_promise_s():
+    promise = WorkloadEnds(state="pending", watched_s=20.0)
+    run = ended("pending")
+    assert check(promise, run.fork().close("deadline").evidence()).outcome is Outcome.UNKNOWN
+    assert check(promise, run.watch(10.0).close("deadline").evidence()).outcome is Outcome.VALID
 
 
 def test_what_it_waits_for_is_found_in_what_it_says():
@@ -53,11 +70,11 @@ def test_what_evicted_it_is_found_too():
 
 
 def test_one_that_was_activated_again_waits():
-    assert judge(ended("deactivated").reactivate().close("deadline"), "pending").outcome is Outcome.VALID
+    assert judge(ended("deactivated").reactivate().watch().close("deadline"), "pending").outcome is Outcome.VALID
 
 
 def test_one_that_backs_off_waits():
-    run = ended("admitted").evict().kueue(condition("Requeued", "False", "PodsReadyTimeout")).close("deadline")
+    run = ended("admitted").evict().kueue(condition("Requeued", "False", "PodsReadyTimeout")).watch().close("deadline")
     finding = judge(run, "pending")
     assert finding.outcome is Outcome.VALID
     assert "backoff since" in finding.evidence[0]
