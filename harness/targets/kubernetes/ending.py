@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError
-from harness.kind import ALLOW_LABEL, KindCluster, NodeContainers
+from harness.kind import ALLOW_LABEL, RUN_ID_LABEL, KindCluster, NodeContainers
 from harness.process_table import send_to
 from harness.targets.kubernetes.api import (
     JOBS,
@@ -19,9 +19,11 @@ from harness.targets.kubernetes.api import (
     WORKLOADS,
     Api,
     ApiError,
+    Object,
     Resource,
-    labels_of,
+    is_run_namespace,
     name_of,
+    uid_of,
 )
 from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.pools import NodePools
@@ -111,21 +113,27 @@ class Ending:
                 return
 
     def _delete(self) -> None:
-        """Begin to delete the namespace, and its pods without grace.
-
-        Raises:
-            BrokenHarnessError: When it does not say that we may.
-        """
+        """Begin to delete the namespace, and its pods without grace."""
         name = self._record.namespace
-        found = self._api.get(NAMESPACES, name)
-        if found is None:
+        found = self._namespace()
+        if found is None or not self._api.delete(NAMESPACES, name, uid=uid_of(found)):
             return
-        if labels_of(found).get(ALLOW_LABEL) != "true":
-            raise BrokenHarnessError(f"namespace {name} does not say {ALLOW_LABEL}: true; it is left as it is")
-        self._api.delete(NAMESPACES, name)
         for pod in self._api.list(PODS, name):
             self._api.delete(PODS, name_of(pod), name, grace_s=0)
         self.done.append(f"removed namespace {name}")
+
+    def _namespace(self) -> Object | None:
+        """The run's namespace; None when it is gone.
+
+        Raises:
+            BrokenHarnessError: When it does not say that we may act in it, and that it is this run's.
+        """
+        name, run_id = self._record.namespace, self._record.run_id
+        found = self._api.get(NAMESPACES, name)
+        if found is not None and not is_run_namespace(found, run_id):
+            labels = f"{ALLOW_LABEL}: true and {RUN_ID_LABEL}: {run_id}"
+            raise BrokenHarnessError(f"namespace {name} does not say {labels}; it is left as it is: delete it yourself if it may go")
+        return found
 
     def _end_processes(self) -> None:
         """Kill what lives: a pod that is removed may live for a moment, or on a node that is cut off, and must not write any more."""
@@ -139,7 +147,7 @@ class Ending:
             self._clock.sleep(POLL_S)
 
     def _await_namespace(self) -> None:
-        if self._is_gone(GONE_S):
+        if self._namespace() is None or self._is_gone(GONE_S):
             return
         self.done += list(self._force())
         name = self._record.namespace

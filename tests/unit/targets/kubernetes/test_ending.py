@@ -3,13 +3,14 @@
 import pytest
 
 from harness.clock import ManualClock
-from harness.targets.kubernetes.api import NAMESPACES, WORKLOADS, ApiError
+from harness.targets.kubernetes.api import NAMESPACES, PODS, WORKLOADS, ApiError
 from harness.targets.kubernetes.ending import ANSWERS_S, Ending
 from harness.targets.kubernetes.run_record import RunRecord
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 from tests.unit.targets.kubernetes.fake_host import cluster_at
 
-NAMESPACE = {"metadata": {"name": "harness-run-1", "uid": "u", "labels": {"chaos-harness-allow": "true"}}}
+LABELS = {"chaos-harness-allow": "true", "chaos-harness/run-id": "run-1"}
+NAMESPACE = {"metadata": {"name": "harness-run-1", "uid": "u", "labels": LABELS}}
 CONVERTING = ApiError(attempted="list", what="workloads", status=429, reason="TooManyRequests", message="storage is (re)initializing")
 
 
@@ -79,3 +80,34 @@ def test_one_that_refuses_is_not_waited_for(tmp_path):
 
     assert ending._failures == [refusal]
     assert clock.monotonic_s() == 0.0
+
+
+@pytest.mark.parametrize("missing", LABELS)
+def test_nothing_is_deleted_or_forced_in_a_namespace_that_is_not_the_runs(tmp_path, missing):
+    labels = {label: value for label, value in LABELS.items() if label != missing}
+    api = FakeApi([(NAMESPACES, {"metadata": {"name": "harness-run-1", "labels": labels}})])
+    api.put(PODS, {"metadata": {"name": "somebodys", "namespace": "harness-run-1", "finalizers": ["held/back"]}})
+    ending = ending_of(tmp_path, api, ManualClock())
+
+    ending.end_pods()
+    ending._try(ending._await_namespace)
+
+    assert [call for call in api.calls if call[0] in ("delete", "patch")] == []
+    assert all(
+        "harness-run-1 does not say chaos-harness-allow: true and chaos-harness/run-id: run-1" in str(one) for one in ending._failures
+    )
+    assert len(ending._failures) == 2
+
+
+def test_what_has_taken_the_place_of_the_runs_namespace_is_not_deleted(tmp_path, monkeypatch):
+    api = FakeApi([(NAMESPACES, NAMESPACE)])
+    ending = ending_of(tmp_path, api, ManualClock())
+    found = api.get(NAMESPACES, "harness-run-1")
+    api.put(NAMESPACES, {"metadata": {**NAMESPACE["metadata"], "uid": "later"}})
+    api.put(PODS, {"metadata": {"name": "somebodys", "namespace": "harness-run-1"}})
+    monkeypatch.setattr(ending, "_namespace", lambda: found)
+
+    ending.end_pods()
+
+    assert api.get(NAMESPACES, "harness-run-1")["metadata"]["uid"] == "later"
+    assert api.get(PODS, "somebodys", "harness-run-1") is not None

@@ -38,7 +38,8 @@ def dead(host: Host, tmp_path: Path, run_id: str = "run-0", **fields: str) -> Ru
     record = RunRecord(run_id=run_id, namespace=f"harness-{run_id}", directory=str(tmp_path / run_id), replaced=(QUEUE,), **fields)
     write_record(CLUSTER, record)
     (tmp_path / run_id).mkdir()
-    host.api.put(NAMESPACES, {"metadata": {"name": record.namespace, "labels": {"chaos-harness-allow": "true"}}})
+    labels = {"chaos-harness-allow": "true", "chaos-harness/run-id": record.run_id}
+    host.api.put(NAMESPACES, {"metadata": {"name": record.namespace, "labels": labels}})
     return record
 
 
