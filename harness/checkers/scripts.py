@@ -14,6 +14,9 @@ CLUSTER_TARGET = "kind"
 
 ON_DEMAND_POOL = "on-demand-pool"
 
+ON_DEMAND_SELECTOR = f"cloud.google.com/gke-nodepool={ON_DEMAND_POOL}"
+"""What a pod selects that is to run there. Source: GKE, labels of nodes."""
+
 POOL_ERRORS = {"stockout": "GCE_STOCKOUT", "quota-exceeded": "GCE_QUOTA_EXCEEDED"}
 """By answer. Source: GKE API v1, StatusCondition.Code."""
 
@@ -119,18 +122,38 @@ def _ends(cluster: Cluster, tasks: Sequence[Sequence[Sequence[ProvisioningSeen]]
 
 
 def _answers_of_pool(evidence: Evidence) -> Iterator[Scripted]:
-    """The refusal of nodes, and that there were none before: a job that found one has waited for nothing."""
+    """The refusal of nodes, and that there were none before: a job that found one has waited for nothing.
+
+    While nodes are refused no scale-up is due; who is bound to one all the same owes it.
+    """
     cluster = evidence.scenario.cluster
     answer = cluster.on_demand.answer
     scaled = evidence.of_type(PoolScaled)
-    hosts = [pod for pod in evidence.of_type(PodSeen) if pod.role == "host" and pod.pool == ON_DEMAND_POOL]
+    hosts = [pod for pod in evidence.of_type(PodSeen) if _asks_on_demand(pod)]
     asked_s = min((pod.t_s for pod in hosts), default=None)
+    granted_s = asked_s
     if answer in POOL_ERRORS:
         refused = next((event for event in scaled if event.error == POOL_ERRORS[answer]), None)
+        granted_s = None if refused is None else refused.t_s + cluster.on_demand.for_s
         yield Scripted(f"{answer} of nodes of {ON_DEMAND_POOL}", asked_s, *_told(refused, "" if refused is None else refused.why))
-    if cluster.on_demand_nodes == 0 and hosts:
+    is_due = any(pod.pool for pod in hosts) or (granted_s is not None and granted_s <= _ended_s(evidence))
+    if cluster.on_demand_nodes == 0 and hosts and is_due:
         grown = next((event for event in scaled if event.pool == ON_DEMAND_POOL and event.nodes and not event.error), None)
         yield Scripted(f"a scale-up of {ON_DEMAND_POOL} from 0", asked_s, *_told(grown, "" if grown is None else grown.why))
+
+
+def _asks_on_demand(pod: PodSeen) -> bool:
+    """Whether a host runs in the on-demand pool, or waits for a node of it, as the autoscaler sees it: one with a request is DWS's."""
+    waits = not pod.node and ON_DEMAND_SELECTOR in pod.selector and not pod.provisioning_request
+    return pod.role == "host" and (waits or pod.pool == ON_DEMAND_POOL)
+
+
+def _ended_s(evidence: Evidence) -> float:
+    """When the run was ended: what comes later is the harness's own doing."""
+    closed = evidence.closed
+    if closed is None:
+        return max((event.t_s for event in evidence.events), default=0.0)
+    return closed.t_s if closed.ended_s is None else closed.ended_s
 
 
 def _scripted(what: str, asked_s: float | None, found: tuple[ProvisioningSeen, ConditionState] | None) -> Scripted:

@@ -3,8 +3,9 @@
 import pytest
 
 from harness.checkers.landed import check
-from harness.checkers.scripts import ON_DEMAND_POOL, POOL_ERRORS, WAITING_REASONS
+from harness.checkers.scripts import ON_DEMAND_POOL, ON_DEMAND_SELECTOR, POOL_ERRORS, WAITING_REASONS
 from harness.history import ConditionState, PoolScaled
+from harness.kind.topology import POOL_LABEL
 from harness.scenario import Cluster, Phase, PoolAnswer, ProvisioningScript, Scenario
 from harness.targets.kubernetes import autoscaler, dws_reasons, pools
 from harness.verdict import Finding, Outcome
@@ -117,6 +118,41 @@ def test_a_job_that_finds_a_node_in_an_empty_pool_has_not_waited_for_one():
     assert judge(run.add(PoolScaled, pool=ON_DEMAND_POOL, nodes=1, why="1 pods waited for a node"), cluster).outcome is Outcome.VALID
 
 
+ASKS = {"node": "", "pool": "", "phase": "Pending", "selector": (f"{POOL_LABEL}={ON_DEMAND_POOL}", "cloud.google.com/gke-tpu-topology=2x2")}
+
+
+@pytest.mark.parametrize("answer", ["stockout", "quota-exceeded"])
+def test_a_pod_that_waits_for_a_node_has_asked_for_it(answer):
+    cluster = Cluster(on_demand_nodes=0, on_demand=PoolAnswer(answer=answer, for_s=30.0))
+    run = ClusterRun().submit().admit().pod(**ASKS)
+    finding = judge(run, cluster)
+    assert finding.outcome is Outcome.UNKNOWN
+    assert f"{answer} of nodes of {ON_DEMAND_POOL} was due from {run.t_s:.2f} s on, when capacity was asked for" in finding.reason
+    run.add(PoolScaled, pool=ON_DEMAND_POOL, nodes=0, why="no machine", error=POOL_ERRORS[answer])
+    assert judge(run.fork().watch(29.0).close("deadline"), cluster).outcome is Outcome.VALID  # refused to the end
+    finding = judge(run.fork().watch(31.0).close("deadline"), cluster)
+    assert finding.outcome is Outcome.UNKNOWN
+    assert f"1 of 2 faults landed: a scale-up of {ON_DEMAND_POOL} from 0 was due" in finding.reason
+    run.add(PoolScaled, pool=ON_DEMAND_POOL, nodes=1, why="1 pods waited for a node")
+    assert judge(run.watch(31.0).close("deadline"), cluster).outcome is Outcome.VALID
+
+
+def test_a_pool_that_is_empty_and_stays_so_for_who_waits_is_a_scale_up_that_was_not_seen():
+    run = ClusterRun().submit().admit().pod(**ASKS)
+    finding = judge(run.fork().close("deadline"), Cluster(on_demand_nodes=0))
+    assert finding.outcome is Outcome.UNKNOWN
+    assert f"0 of 1 faults landed: a scale-up of {ON_DEMAND_POOL} from 0 was due from" in finding.reason
+
+
+def test_a_pod_of_another_pool_or_of_a_request_asks_for_no_on_demand_node():
+    cluster = Cluster(on_demand_nodes=0)
+    run = ClusterRun().submit().admit()
+    other = run.fork().pod(**{**ASKS, "selector": (f"{POOL_LABEL}=dws-pool",)}).pod("head", role="head", rank=-1, **ASKS)
+    tied = run.fork().pod(**ASKS, provisioning_request="job-0-dws-prov-1")
+    for one in (run, other, tied):
+        assert judge(one.close("deadline"), cluster).reason == "no fault was declared"
+
+
 def is_scripted(scenario: Scenario) -> bool:
     cluster, usual = scenario.cluster, Cluster()
     is_nearer = cluster.booking_s < usual.booking_s or cluster.max_run_s < usual.max_run_s
@@ -140,3 +176,4 @@ def test_the_words_are_those_of_the_emulated_platform():
     said = {"stockout": dws_reasons.STOCKOUT.reason, "quota-exceeded": dws_reasons.quota_exceeded(pool="p").reason}
     assert said == WAITING_REASONS
     assert pools.ON_DEMAND_POOL == ON_DEMAND_POOL
+    assert f"{POOL_LABEL}={pools.ON_DEMAND_POOL}" == ON_DEMAND_SELECTOR
