@@ -6,6 +6,7 @@ from harness.kind.cluster import ALLOW_LABEL, ENVIRONMENT_MOUNT, RUN_ID_LABEL, K
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.engine import problem_with_engine
 from harness.kind.nodes import NodeContainer, NodeContainers, NodeState
+from harness.kind.patience import lasting_problem
 from harness.kind.topology import DEFAULT_TOPOLOGY, NodePool, Topology
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "find_cluster",
     "job_image",
     "kubectl",
+    "lasting_problem",
     "problem_with",
     "problem_with_engine",
     "run_command",

@@ -29,8 +29,9 @@ from harness.kind.engine import require_engine
 from harness.kind.kind_configuration import Mount, kind_configuration
 from harness.kind.lock import Turn
 from harness.kind.materials import ImageSource, Materials, find_materials
-from harness.kind.nodes import NodeContainers, has_running_control_plane
+from harness.kind.nodes import NodeContainers
 from harness.kind.operators import install_operators, pin_dns, wait_for_operators
+from harness.kind.patience import lasting_problem
 from harness.kind.removal import OWNER_LABEL, only_one_works, remove_cluster
 from harness.kind.room import require_room
 from harness.kind.topology import DEFAULT_TOPOLOGY, Topology
@@ -42,11 +43,6 @@ CREATE_S = 400.0
 LOAD_S = 300.0
 NETWORK_S = 30.0
 EVIDENCE_S = 20.0
-
-ANSWER_S = 60.0
-"""A killed API server is back after 5 to 30 s."""
-
-ASKED_EVERY_S = 1.0
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +82,7 @@ def _present(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluste
         _refuse_unfit(found, wish)
     if found is None or problem_with(found):
         with Turn(CLUSTER_NAME).held(clock, say):  # a run may have stopped its API server for a moment, and uses it
-            broken = _lasting_problem(found, clock)
+            broken = lasting_problem(found, clock)
             if found is None or broken:
                 if found is not None:
                     say(f"{broken.partition(';')[0]}; it is made again")
@@ -96,16 +92,6 @@ def _present(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluste
                 return None
     say(f"the cluster {found.name} is up")
     return found
-
-
-def _lasting_problem(found: KindCluster | None, clock: Clock) -> str:
-    """What is wrong with a cluster and stays so; one whose control plane runs may take a while to answer."""
-    end_s = clock.monotonic_s() + ANSWER_S
-    while problem := problem_with(found):
-        if found is None or clock.monotonic_s() > end_s or not has_running_control_plane(found):
-            break
-        clock.sleep(ASKED_EVERY_S)
-    return problem
 
 
 def _refuse_unfit(found: KindCluster, wish: Wish) -> None:

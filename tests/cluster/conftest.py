@@ -3,7 +3,7 @@
 import pytest
 
 from harness.clock import SystemClock
-from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.kind import KindCluster, NodeContainers, find_cluster, lasting_problem
 from harness.targets.kubernetes.api import Api
 
 
@@ -11,7 +11,7 @@ from harness.targets.kubernetes.api import Api
 def cluster(request: pytest.FixtureRequest) -> KindCluster:
     """The cluster; without one the test is skipped, or, with ``--require kind``, an error."""
     found = find_cluster()
-    problem = problem_with(found)
+    problem = lasting_problem(found, SystemClock())
     if problem and "kind" in str(request.config.getoption("--require")).split(","):
         pytest.fail(f"{problem} (and --require names kind)", pytrace=False)
     if problem or found is None:

@@ -2,15 +2,16 @@
 
 from importlib.util import find_spec
 
-from harness.kind import find_cluster, problem_with
+from harness.clock import SystemClock
+from harness.kind import find_cluster, lasting_problem
 
 INSTALL_ADVICE = "install the extra: pip install 'chaos-harness[kind]'"
 UP_ADVICE = "run `harness up kind`"
 
 
 def problem_and_advice() -> tuple[str, str]:
-    """Why it cannot be used, and what to do; both empty when it can."""
+    """Why it cannot be used, and what to do; both empty when it can. One whose API server a run beside us has killed is waited for."""
     if find_spec("kubernetes") is None:
         return "the Python package kubernetes is not installed", INSTALL_ADVICE
-    problem = problem_with(find_cluster())
+    problem = lasting_problem(find_cluster(), SystemClock())
     return problem, UP_ADVICE if problem else ""

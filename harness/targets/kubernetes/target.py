@@ -7,7 +7,8 @@ from harness.capabilities import Fidelity, Launch
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
 from harness.history import BarrierReached, Event
-from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.kind import KindCluster, NodeContainers, find_cluster, lasting_problem, problem_with
+from harness.kind.cluster import problem_with_record
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NAMESPACES, Api, ApiError, uid_of
 from harness.targets.kubernetes.collecting import collect
@@ -54,15 +55,21 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         return FIDELITY
 
     def take_turn(self, say: Callable[[str], None] = lambda _: None) -> float:
-        """See ``TurnTaking``."""
-        cluster = _usable_cluster()
-        self._turn = self._turn or Turn(cluster.name)
+        """See ``TurnTaking``. The cluster is asked only then: whoever had it may have killed its API server."""
+        name = _recorded_cluster().name
+        self._turn = self._turn or Turn(name)
         self._waited_s += self._turn.take(self._clock, say)
+        try:
+            _refuse_silent_cluster(self._clock)
+        except TargetUnavailableError:
+            self._turn.free()
+            raise
         return self._waited_s
 
     def start(self, launch: Launch) -> None:
         """See ``Target``. Waits for the cluster where another run has it."""
-        cluster = _usable_cluster()
+        self.take_turn()
+        cluster = _recorded_cluster()
         try:
             launch.logs_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -79,7 +86,6 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
             inventory=Inventory(launch.run_id),
         )
         execution = ClusterExecution(grounds, storage)
-        self.take_turn()
         self._execution = execution
         try:
             execution.begin()
@@ -229,9 +235,17 @@ def namespace_of(run_id: str) -> str:
     return f"harness-{run_id}"
 
 
-def _usable_cluster() -> KindCluster:
+def _recorded_cluster() -> KindCluster:
+    """The cluster as it was brought up, whether or not it answers just now."""
     cluster = find_cluster()
-    problem = problem_with(cluster)
+    problem = problem_with(None) if cluster is None else problem_with_record(cluster)
     if problem or cluster is None:
         raise TargetUnavailableError(target="kind", reason=problem, advice=UP_ADVICE)
     return cluster
+
+
+def _refuse_silent_cluster(clock: Clock) -> None:
+    """See that the cluster answers, now that nobody else can have silenced it."""
+    problem = lasting_problem(find_cluster(), clock)
+    if problem:
+        raise TargetUnavailableError(target="kind", reason=problem, advice=UP_ADVICE)

@@ -6,10 +6,11 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.errors import TargetUnavailableError
-from harness.kind import creation
+from harness.kind import creation, patience
 from harness.kind.cluster import CLUSTER_NAME, KindCluster
-from harness.kind.creation import ANSWER_S, Wish, bring_up
+from harness.kind.creation import Wish, bring_up
 from harness.kind.lock import Turn
+from harness.kind.patience import ANSWER_S
 from harness.kind.topology import DEFAULT_TOPOLOGY
 
 SILENT = "the cluster does not answer; run `harness up kind`"
@@ -59,9 +60,10 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
 
     monkeypatch.setattr(creation, "require_engine", lambda: None)
     monkeypatch.setattr(creation, "find_cluster", lambda: ground.cluster)
-    monkeypatch.setattr(creation, "problem_with_record", lambda _: "")
-    monkeypatch.setattr(creation, "problem_with", ground.problem)
-    monkeypatch.setattr(creation, "has_running_control_plane", lambda _: ground.is_running)
+    for module in (creation, patience):
+        monkeypatch.setattr(module, "problem_with_record", lambda _: "")
+        monkeypatch.setattr(module, "problem_with", ground.problem)
+    monkeypatch.setattr(patience, "has_running_control_plane", lambda _: ground.is_running)
     monkeypatch.setattr(creation, "remove_cluster", ground.remove)
     monkeypatch.setattr(creation, "find_materials", refuse_to_make)
     return ground

@@ -22,7 +22,7 @@ from harness.capabilities import (
     Terminable,
     TurnTaking,
 )
-from harness.clock import SystemClock
+from harness.clock import ManualClock, SystemClock
 from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
 from harness.history import (
     AttemptExited,
@@ -37,9 +37,11 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
-from harness.kind import DEFAULT_TOPOLOGY
+from harness.kind import DEFAULT_TOPOLOGY, patience
+from harness.kind.lock import Turn
 from harness.scenario import Cluster
-from harness.targets.kubernetes import ending, target
+from harness.targets import availability
+from harness.targets.kubernetes import ending, presence, target
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, ApiError, Object
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
@@ -174,7 +176,8 @@ def make(tmp_path: Path, api: ClusterApi, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(target, "Api", lambda *_: api)
     monkeypatch.setattr("harness.targets.kubernetes.api.Api", lambda *_: api)
     monkeypatch.setattr(target, "find_cluster", lambda: cluster)
-    monkeypatch.setattr(target, "problem_with", lambda _: "")
+    monkeypatch.setattr(target, "problem_with_record", lambda _: "")
+    monkeypatch.setattr(target, "lasting_problem", lambda *_: "")
     monkeypatch.setattr("harness.targets.kubernetes.leftovers.find_cluster", lambda: cluster)
     monkeypatch.setattr(ending, "GONE_S", 0.3)
     monkeypatch.setattr(ending, "FORCED_S", 0.3)
@@ -584,3 +587,68 @@ def test_where_no_cluster_is_it_says_what_to_do(monkeypatch, tmp_path):
 
     with pytest.raises(TargetUnavailableError, match="no cluster is up; run `harness up kind`"):
         target.KubernetesTarget(SystemClock()).take_turn()
+
+
+class Neighbour(ManualClock):
+    """Time in which another run has the cluster, has killed its API server, and ends after some sleeps; the server comes back later."""
+
+    def __init__(self, *, ends_after: int, answers_after: int) -> None:
+        super().__init__()
+        self.turn = Turn("chaos-harness")
+        self.turn.take(ManualClock())
+        self._ends_after, self._answers_after, self._slept = ends_after, answers_after, 0
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self._slept += 1
+        if self._slept == self._ends_after:
+            self.turn.free()
+
+    def problem(self, _cluster: object) -> str:
+        return "" if self._slept >= self._answers_after else "connection refused"
+
+
+@pytest.fixture
+def neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Neighbour]:
+    """Makes one; the cluster answers as it lets it."""
+    cluster = cluster_at(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+
+    def make(**fields: int) -> Neighbour:
+        made = Neighbour(**fields)
+        for module in (target, presence):
+            monkeypatch.setattr(module, "find_cluster", lambda: cluster)
+        for module in (target, patience):
+            monkeypatch.setattr(module, "problem_with_record", lambda _: "")
+        monkeypatch.setattr(patience, "problem_with", made.problem)
+        monkeypatch.setattr(patience, "has_running_control_plane", lambda _: True)
+        monkeypatch.setattr(presence, "SystemClock", lambda: made)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize("answers_after", [2, 8])
+def test_whoever_waits_beside_a_run_that_kills_the_api_server_gets_its_turn(neighbour, answers_after):
+    made = target.KubernetesTarget(neighbour(ends_after=5, answers_after=answers_after))
+
+    assert made.take_turn() > 0.0
+    assert made.stop() == ()
+
+
+def test_a_cluster_that_stays_silent_is_not_available_and_its_turn_is_given_back(neighbour):
+    beside = neighbour(ends_after=5, answers_after=10**9)
+
+    with pytest.raises(TargetUnavailableError, match="connection refused"):
+        target.KubernetesTarget(beside).take_turn()
+
+    assert patience.ANSWER_S < beside.monotonic_s() < patience.ANSWER_S + 10
+    assert beside.turn.take(ManualClock()) == 0.0
+    beside.turn.free()
+
+
+def test_the_target_is_here_while_a_run_beside_us_has_killed_the_api_server(neighbour):
+    beside = neighbour(ends_after=10**9, answers_after=8)
+
+    assert availability("kind").is_available
+    beside.turn.free()
