@@ -10,7 +10,8 @@ import msgspec
 
 from harness.clock import Clock
 from harness.errors import UnknownNameError
-from harness.kind.cluster import KindCluster, kubectl
+from harness.kind.cache import cluster_dir
+from harness.kind.cluster import OWNER_MOUNT, KindCluster, kubectl
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.node_network import put_back_network
 from harness.kind.topology import TPU_RESOURCE
@@ -79,6 +80,18 @@ def _containers(cluster_name: str) -> list[tuple[str, NodeState, str]]:
         raise CommandFailedError(command=command, outcome="shows a state of a node that is not known", output="\n".join(lines)) from error
 
 
+def foreign_containers(cluster_name: str, containers: Sequence[str]) -> list[str]:
+    """Those of some node containers that were not made from this cache: their owner mount says so, from the moment that they exist.
+
+    Raises:
+        CommandFailedError: When Docker does not say, or one is gone.
+    """
+    owner = f'{{{{.Name}}}}{{{{range .Mounts}}}}{{{{if eq .Destination "{OWNER_MOUNT}"}}}} {{{{.Source}}}}{{{{end}}}}{{{{end}}}}'
+    lines = run_command(["docker", "inspect", "--format", owner, *containers], deadline_s=DOCKER_S).splitlines() if containers else []
+    owners = [line.lstrip("/").partition(" ") for line in lines]
+    return [name for name, _, path in owners if path != str(cluster_dir(cluster_name))]
+
+
 def has_running_control_plane(cluster: KindCluster) -> bool:
     """Whether the machine of the API server runs, so that it may answer yet; false when Docker does not say."""
     pool_of = pools_by_node(cluster)
@@ -103,7 +116,8 @@ def worker_name(cluster_name: str, number: int) -> str:
 class NodeContainers:
     """The nodes of one cluster; every operation has a deadline and none touches a container of another cluster.
 
-    Not even of one that has taken the place of ours, and the names of its nodes: containers keep their ids for as long as they are.
+    Not even of one that has the name of ours, and the names of its nodes: it was made from another cache. One that takes the place of ours
+    later has other containers, which keep their ids for as long as they are.
     """
 
     def __init__(self, cluster: KindCluster, clock: Clock) -> None:
@@ -129,7 +143,7 @@ class NodeContainers:
 
         Raises:
             UnknownNameError: When the cluster has no such node.
-            CommandFailedError: When another container has its name by now.
+            CommandFailedError: When another cluster's container has its name, or has it by now.
         """
         states = self._states()
         if name not in states:
@@ -138,11 +152,19 @@ class NodeContainers:
 
     def _states(self) -> dict[str, NodeState]:
         found = _containers(self._cluster.name)
+        self._refuse_foreign([container for name, _, container in found if name not in self._ids])
         others = [name for name, _, container in found if self._ids.setdefault(name, container) != container]
         if others:
             outcome = f"shows other containers than before for {', '.join(others)}: the cluster was made anew, and is not ours to touch"
             raise CommandFailedError(command=["docker", "ps"], outcome=outcome)
         return {name: state for name, state, _ in found}
+
+    def _refuse_foreign(self, containers: Sequence[str]) -> None:
+        """See that containers which are met for the first time are ours."""
+        foreign = foreign_containers(self._cluster.name, containers)
+        if foreign:
+            outcome = f"shows {', '.join(foreign)}, which were not made from {cluster_dir(self._cluster.name)}, and are not ours to touch"
+            raise CommandFailedError(command=["docker", "ps"], outcome=outcome)
 
     def start(self, name: str) -> None:
         """Start a node that is stopped; ``repair`` then puts back what the stop lost. Harmless on a running one."""

@@ -1,17 +1,17 @@
 """Takes a cluster down: its containers, their volumes, its network and its state, and nothing that this harness did not make."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from harness.clock import Clock
 from harness.errors import UsageError
 from harness.kind.cache import cluster_dir, has_state, run_records_dir, shared_dir, turn_path
-from harness.kind.cluster import CLUSTER_NAME, NETWORK_NAME, OWNER_MOUNT, state_path
+from harness.kind.cluster import CLUSTER_NAME, NETWORK_NAME, state_path
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.engine import require_engine
 from harness.kind.lock import Lock, Turn
-from harness.kind.nodes import container_states
+from harness.kind.nodes import container_states, foreign_containers
 
 REMOVE_S = 120.0
 """Six nodes and their volumes go in 5 to 15 s."""
@@ -46,7 +46,7 @@ def remove_cluster() -> str:
         UsageError: When a cluster of that name was made by something else.
     """
     names = [name for name, _ in container_states(CLUSTER_NAME)]
-    foreign = [name for name in names if not is_ours(name)]
+    foreign = _foreign(names)
     if foreign:
         raise UsageError(
             f"{', '.join(foreign)} belong to a cluster {CLUSTER_NAME} that was not made from {cluster_dir(CLUSTER_NAME)}; "
@@ -64,14 +64,12 @@ def remove_cluster() -> str:
     return ", ".join(parts)
 
 
-def is_ours(container: str) -> bool:
-    """Whether a node was made from this cache: its owner mount says so, from the moment that the container exists."""
-    mounts = '{{range .Mounts}}{{.Destination}} {{.Source}}{{"\\n"}}{{end}}'
+def _foreign(names: Sequence[str]) -> list[str]:
+    """Those that are not known to be ours."""
     try:
-        lines = run_command(["docker", "inspect", "--format", mounts, container], deadline_s=INSPECT_S).splitlines()
+        return foreign_containers(CLUSTER_NAME, names)
     except CommandFailedError:
-        return False
-    return f"{OWNER_MOUNT} {cluster_dir(CLUSTER_NAME)}" in lines
+        return list(names)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from harness.clock import ManualClock
 from harness.errors import UnknownNameError
 from harness.kind import cluster as cluster_module
 from harness.kind import node_network, nodes
-from harness.kind.cluster import KindCluster
+from harness.kind.cache import cluster_dir
+from harness.kind.cluster import OWNER_MOUNT, KindCluster
 from harness.kind.commands import CommandFailedError
 from harness.kind.nodes import NodeContainers, NodeState, has_running_control_plane, pools_by_node
 from harness.kind.topology import DEFAULT_TOPOLOGY
@@ -37,6 +38,7 @@ class FakeCluster:
         self.registered = set(self.states)
         self.ready = ready
         self.ids: dict[str, str] = {}
+        self.owners: dict[str, str] = {}
         self.given: list[str] = []
         self.refusals: dict[str, int] = {}
 
@@ -56,6 +58,9 @@ class FakeCluster:
                 self.registered.add(name)
             case ["docker", "stop" | "kill", *_, name]:
                 self.states[name] = "exited"
+            case ["docker", "inspect", "--format", owner, *rest] if str(OWNER_MOUNT) in owner:
+                self.given.pop()
+                return "".join(f"/{name} {self.owners.get(name, cluster_dir(CLUSTER.name))}\n" for name in rest)
             case ["docker", "inspect", *rest]:
                 return "".join(f"/{name} 172.18.0.9\n" for name in rest if name in self.states)
             case ["delete", "node", name, *_]:
@@ -121,6 +126,18 @@ def test_no_container_of_a_cluster_that_was_made_anew_is_touched(fake: FakeClust
         ours.exec("c-worker2", ["true"])
     assert fake.given == []
     assert NodeContainers(CLUSTER, ManualClock()).state("c-worker2") is NodeState.RUNNING
+
+
+@pytest.mark.parametrize("owner", ["", "/home/another/.cache/chaos-harness/clusters/c"])
+@pytest.mark.parametrize("act", ["start", "stop", "kill", "state"])
+def test_no_container_of_a_cluster_that_only_has_the_name_of_ours_is_touched(fake: FakeCluster, act: str, owner: str) -> None:
+    fake.owners["c-worker2"] = owner
+
+    with pytest.raises(
+        CommandFailedError, match=f"shows c-worker2, which were not made from {cluster_dir('c')}, and are not ours to touch"
+    ):
+        getattr(NodeContainers(CLUSTER, ManualClock()), act)("c-worker")
+    assert fake.given == []
 
 
 def test_an_unknown_pool_is_refused(fake: FakeCluster) -> None:

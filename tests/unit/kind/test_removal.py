@@ -26,7 +26,8 @@ class FakeDocker:
             case "ps":
                 return "".join(f"{name} running id-of-{name}\n" for name in self.containers)
             case "inspect":
-                return f"/var /volumes/1\n{OWNER_MOUNT} {self.owner}\n"
+                assert str(OWNER_MOUNT) in command[3]
+                return "".join(f"/{name} {self.owner}\n" for name in command[4:])
             case "rm":
                 self.removed += [argument for argument in command[2:] if not argument.startswith("--")]
             case "network" if command[2] == "ls":
