@@ -172,9 +172,11 @@ class PoolScaled(Event, frozen=True, kw_only=True, tag="pool-scaled"):
 class ClusterLeft(Event, frozen=True, kw_only=True, tag="cluster-left"):
     """Seen after the job's end and before anything was cleaned: an object of the job that should be gone, or quota that is still taken.
 
-    ``what`` is ``none`` when the look found nothing: that somebody has looked is evidence too.
+    ``quota``: a workload that still has it, or, named ``queue/flavor``, chips that a queue counts as reserved and none has. Nodes are
+    the autoscaler's to take away, and are not looked at; a pod that keeps one is. ``what`` is ``none`` when the look found nothing: that
+    somebody has looked is evidence too.
     """
 
-    what: Literal["none", "ray-cluster", "workload", "pod", "provisioning-request", "quota", "node"]
+    what: Literal["none", "ray-cluster", "workload", "pod", "provisioning-request", "quota"]
     name: str = ""
     detail: str = ""

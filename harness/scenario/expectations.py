@@ -218,7 +218,10 @@ class ChargesRetries(msgspec.Struct, frozen=True, kw_only=True, tag="charges-ret
 
 
 class LeavesNothing(msgspec.Struct, frozen=True, kw_only=True, tag="leaves-nothing", tag_field="type", forbid_unknown_fields=True):
-    """When the job is over nothing of it is left in the cluster: no RayCluster, no pod that runs, no quota still reserved."""
+    """When the job is over nothing of it is left in the cluster: no RayCluster, no pod that runs, no request that waits, no quota reserved.
+
+    Kueue's own books are read for that as well. Nodes that came for it are the autoscaler's to take away, and are not looked at.
+    """
 
 
 class RecoversWithin(msgspec.Struct, frozen=True, kw_only=True, tag="recovers-within", tag_field="type", forbid_unknown_fields=True):

@@ -87,7 +87,7 @@ class ClusterExecution:
         self._arrangement = Arrangement(grounds, storage, self.pools)
         self._hearing = Hearing(grounds, self.attempts, self.voices, processes=self.processes, is_ray=is_ray)
         self._teller = Teller(grounds.inventory, self.attempts, epoch_s=launch.epoch_s)
-        self._leaks = LeakLook(grounds.inventory)
+        self._leaks = LeakLook(grounds.inventory, grounds.api, grounds.namespace)
         self._watches: Watches | None = None
         self._over_since_s: dict[AttemptKey, float] = {}
         self._is_announced = False

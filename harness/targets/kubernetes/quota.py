@@ -31,14 +31,17 @@ def counted_quota(queue: Object, flavor: str) -> int | None:
 
 def free_chips(queue: Object, flavor: str) -> int:
     """What of the nominal quota nobody has reserved."""
-    reservations = (queue.get("status") or {}).get("flavorsReservation") or []
-    taken = sum(
-        int(resource.get("total") or 0)
-        for reserved in reservations
+    return max(0, int(nominal_quota(queue, flavor) or 0) - reserved_chips(queue).get(flavor, 0))
+
+
+def reserved_chips(queue: Object) -> dict[str, int]:
+    """By flavor, the chips that are reserved, as Kueue counts them."""
+    return {
+        reserved["name"]: int(resource.get("total") or 0)
+        for reserved in (queue.get("status") or {}).get("flavorsReservation") or []
         for resource in reserved.get("resources") or []
-        if (reserved["name"], resource["name"]) == (flavor, TPU_RESOURCE)
-    )
-    return max(0, int(nominal_quota(queue, flavor) or 0) - taken)
+        if resource["name"] == TPU_RESOURCE
+    }
 
 
 def set_nominal_quota(api: Api, queue: str, flavor: str, quota: str, *, resource: str = TPU_RESOURCE) -> None:

@@ -18,7 +18,7 @@ def test_a_look_that_found_nothing_is_right():
     assert judge(fallen_back()).outcome is Outcome.VALID
 
 
-@pytest.mark.parametrize("what", ["ray-cluster", "workload", "pod", "provisioning-request", "quota", "node"])
+@pytest.mark.parametrize("what", ["ray-cluster", "workload", "pod", "provisioning-request", "quota"])
 def test_whatever_is_left_is_broken(what: str):
     finding = judge(ClusterRun().left(what, "it", "still there").close())
     assert (finding.outcome, finding.measures) == (Outcome.INVALID, {"left": 1.0})
