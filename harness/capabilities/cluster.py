@@ -155,12 +155,12 @@ class NodeHost(Protocol):
     def mend_nodes(self, nodes: Sequence[str]) -> None:
         """Begin to make nodes whole, whatever was done to them: machine, kubelet, network, node object, chips, no labels of maintenance.
 
-        Returns at once; harmless for those that are whole, and while it goes on.
+        Returns at once; harmless for those that are whole, and while it goes on. Those that their pools have given back stay away.
         """
         ...
 
     def are_whole(self, nodes: Sequence[str]) -> bool:
-        """Whether the mending has ended and the API server holds the nodes for ready.
+        """Whether the mending has ended and the API server holds the nodes for ready, all that their pools still have.
 
         Raises:
             LookupError: When it has failed.

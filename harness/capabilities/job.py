@@ -40,6 +40,7 @@ class Launch:
         root: What paths in ``cluster`` are relative to.
         image: What its containers are made of, where the target has containers; empty: the target's own.
         memory_mib: What an attempt may use; 0: no limit.
+        journal: Where undos of faults are written before they act; none where none act.
     """
 
     run_id: str
@@ -65,6 +66,7 @@ class Launch:
     root: Path = Path()
     image: str = ""
     memory_mib: int = 0
+    journal: Path | None = None
 
     @property
     def checkpoint_path(self) -> Path:
@@ -138,7 +140,7 @@ class Target(Protocol):
         ...
 
     def stop(self) -> Sequence[Event]:
-        """End everything of this run at once, in any state; idempotent; returns the last events."""
+        """End everything of this run at once, in any state; idempotent; returns the last events, or, when it failed, at the next call."""
         ...
 
 

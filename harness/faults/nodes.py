@@ -57,7 +57,10 @@ class _NodeFault:
 
 
 class _Mended(_NodeFault):
-    """Healed by mending the nodes, which takes a while: seen when the target holds all of them for whole."""
+    """Healed by mending the nodes, which takes a while: seen when the target holds all of them for whole.
+
+    A machine that its pool has given back meanwhile, as that of a request that ended, is not brought back.
+    """
 
     _is_mending = False
     _healed = ""
@@ -69,7 +72,7 @@ class _Mended(_NodeFault):
                 self._target.mend_nodes(self._nodes)
                 self._is_mending = True
             elif not self._healed and self._target.are_whole(self._nodes):
-                self._healed = self._told("ready again, as the API server says")
+                self._healed = self._told("ready again, as the API server says, or gone with what asked for it")
         return self._healed
 
 

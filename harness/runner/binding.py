@@ -101,6 +101,7 @@ def launch_of(scenario: Scenario, directory: RunDirectory, *, target: Target, ru
         root=root.resolve(),
         image=workload.image,
         memory_mib=platform.memory_mib,
+        journal=directory.undo_path.resolve(),
     )
 
 

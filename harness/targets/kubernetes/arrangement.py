@@ -54,6 +54,7 @@ class Arrangement:
             checkpoint_dir=self._storage.moved_from,
             replaced=self._queues.replaced(),
             cluster_uid=grounds.cluster.uid,
+            journal=str(grounds.launch.journal or ""),
         )
         write_record(grounds.cluster.name, record)
         self.record = record

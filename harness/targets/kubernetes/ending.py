@@ -6,6 +6,8 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from msgspec import structs
+
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL, KindCluster, NodeContainers
@@ -28,7 +30,7 @@ from harness.targets.kubernetes.api import (
 from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.queue_objects import put_back
-from harness.targets.kubernetes.run_record import RunRecord, remove_record
+from harness.targets.kubernetes.run_record import RunRecord, remove_record, write_record
 from harness.targets.kubernetes.run_storage import give_back
 
 GONE_S = 60.0
@@ -72,8 +74,14 @@ class Ending:
         self._try(self._delete)
         self._try(self._end_processes)
 
-    def remove_all(self, *, pools: NodePools | None = None) -> None:
+    def remove_all(self, *, pools: NodePools | None = None, are_nodes_whole: bool = False) -> None:
         """Take away the rest, after ``end_pods``.
+
+        Where a fault is not undone the record stays, for whoever comes next: no other run may meet what the fault did.
+
+        Args:
+            pools: Those of the run, when it is the one that ends.
+            are_nodes_whole: Whether the caller has seen to it, whatever the run owes.
 
         Raises:
             BrokenHarnessError: The first thing that could not be done; the record then stays.
@@ -87,7 +95,11 @@ class Ending:
             for other in others:
                 first.add_note(f"and while taking the run away: {other}")
             raise first
-        remove_record(self._cluster.name, self._record.run_id)
+        if are_nodes_whole or not self._record.owes():
+            remove_record(self._cluster.name, self._record.run_id)
+        else:  # queues that are put back once may be somebody else's the next time
+            write_record(self._cluster.name, structs.replace(self._record, replaced=()))
+            self.done.append("kept the record of the run: what its faults did to the cluster is not all undone")
 
     def _try(self, step: Callable[[], None]) -> None:
         try:

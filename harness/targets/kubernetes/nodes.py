@@ -4,8 +4,10 @@ Only workers of the topology's pools are touched: the node that holds the contro
 """
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 
 from harness.capabilities import Breakage, PodName, Processes
@@ -13,9 +15,10 @@ from harness.errors import BrokenHarnessError, UndoError
 from harness.kind import CommandFailedError, KindCluster, NodeContainers, NodeState
 from harness.kind.topology import POOL_LABEL
 from harness.scenario.cluster_faults import Part
-from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, labels_of, name_of
+from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, conditions_of, labels_of, name_of
 from harness.targets.kubernetes.grounds import Hosting
 from harness.targets.kubernetes.inventory import names_of, on_node
+from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 
 MAINTENANCE_LABEL = "cloud.google.com/active-node-maintenance"
@@ -45,8 +48,25 @@ MENDED_S = 180.0
 """A machine boots and registers in 2 to 15 s; several at once, on two cores that train as well, have taken a minute."""
 
 
+@dataclass(slots=True)
+class _Mending:
+    """What the thread mends now or will: the machines that their pools held when it began, less those that were given back since."""
+
+    names: tuple[str, ...]
+    future: Future[None]
+
+
 class NodeHosting(Hosting):
     """The part of the target that is a ``NodeHost``."""
+
+    @property
+    @abstractmethod
+    def pools(self) -> NodePools:
+        """The node pools.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
 
     def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
         """See ``NodeHost``."""
@@ -132,21 +152,34 @@ class NodeHosting(Hosting):
 
     def mend_nodes(self, nodes: Sequence[str]) -> None:
         """See ``NodeHost``."""
-        ground = self.grounds
-        names = tuple(nodes)
-        if names not in self._mendings or self._mendings[names].done():
-            self._mendings[names] = self._mender.submit(mend, ground.api, ground.machines, names)
+        ground, pools = self.grounds, self.pools
+        if tuple(nodes) not in self._mendings or self._mendings[tuple(nodes)].future.done():
+            names = tuple(node for node in nodes if pools.holds(node))
+            self._mendings[tuple(nodes)] = _Mending(names, self._mender.submit(mend, ground.api, ground.machines, names))
 
     def are_whole(self, nodes: Sequence[str]) -> bool:
         """See ``NodeHost``."""
         mending = self._mendings.get(tuple(nodes))
-        if mending is None or not mending.done():
+        if mending is None or not mending.future.done():
             return False
+        given_back = self._put_away_given_back(mending)
         try:
-            mending.result()
+            mending.future.result()
         except BrokenHarnessError as error:
-            raise LookupError(str(error)) from error
+            if not given_back:
+                raise LookupError(str(error)) from error
+            self.mend_nodes(nodes)  # it may have waited for those in vain: the others are mended again
+            return False
         return True
+
+    def _put_away_given_back(self, mending: _Mending) -> bool:
+        """Whether pools have given machines back while they were mended: what was started then is stopped."""
+        pools = self.pools
+        given_back = [name for name in mending.names if not pools.holds(name)]
+        mending.names = tuple(name for name in mending.names if name not in given_back)
+        for name in given_back:
+            pools.put_away([name], f"what {name} was there for ended while a fault on it was mended")
+        return bool(given_back)
 
     def end_mending(self) -> None:
         """Wait for what is being mended, at most as long as that may take; what was not begun is left to the undo."""
@@ -157,7 +190,7 @@ class NodeHosting(Hosting):
         return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mend nodes")
 
     @cached_property
-    def _mendings(self) -> dict[tuple[str, ...], Future[None]]:
+    def _mendings(self) -> dict[tuple[str, ...], _Mending]:
         return {}
 
     def _is_worker(self, node: str) -> bool:
@@ -290,16 +323,27 @@ def unmark(api: Api, node: str) -> None:
     _change(api, node, whole)
 
 
+def wrong_with(node: Object) -> str:
+    """What keeps a node of a pool from being as a run may expect it, in words; empty when nothing is seen to."""
+    ready = next((condition["status"] for condition in conditions_of(node) if condition["type"] == "Ready"), "True")
+    if (node.get("spec") or {}).get("unschedulable"):
+        return "is not schedulable"
+    if {MAINTENANCE_LABEL, SCHEDULED_LABEL} & set(labels_of(node)) or any(taint["key"] == TERMINATION_TAINT for taint in _taints(node)):
+        return "is marked for maintenance"
+    return "" if ready == "True" else f"has the condition Ready {ready}"
+
+
 def mend(api: Api, machines: NodeContainers, nodes: Sequence[str]) -> None:
-    """Make nodes whole, whatever was done to them, and wait until the API server holds them for ready.
+    """Make nodes whole, whatever was done to them, and wait until the API server holds them for ready; nothing where there are none.
 
     One call at a time: the undo at the end of a run may come while a heal goes on, and then finds its nodes whole.
 
     Raises:
         BrokenHarnessError: When one could not be mended.
     """
-    with _MENDING:
-        _mend(api, machines, nodes)
+    if nodes:
+        with _MENDING:
+            _mend(api, machines, nodes)
 
 
 def _mend(api: Api, machines: NodeContainers, nodes: Sequence[str]) -> None:

@@ -73,6 +73,11 @@ def first_sizes(topology: Topology, cluster: Cluster) -> dict[str, int]:
     return sizes
 
 
+def empty_at_rest(topology: Topology) -> frozenset[str]:
+    """Pools whose machines are all off while no run uses them."""
+    return frozenset(pool.name for pool in topology.pools if not resting_size(pool))
+
+
 def resting_size(pool: NodePool) -> int:
     """Nodes of a pool while no run uses it: a queued pool rests at zero, as guide B creates it; the others are there."""
     return 0 if any(taint.key == QUEUED_TAINT for taint in pool.taints) else pool.nodes
@@ -122,6 +127,23 @@ class NodePools:
     def are_up(self, names: Iterable[str]) -> bool:
         """Whether all of them were started and came; a fault may have taken them away again."""
         return all(self._phases[name] is _Phase.UP for name in names)
+
+    def holds(self, name: str) -> bool:
+        """Whether a machine is the pool's, or about to be: one that was given back is not, whatever its container does."""
+        return self._phases.get(name) in {_Phase.UP, _Phase.STARTING}
+
+    def put_away(self, names: Iterable[str], why: str) -> None:
+        """Begin to stop machines that were given back and run all the same; those that the pool holds are left alone.
+
+        What was begun before is done before, and what is begun after it, after it.
+
+        Args:
+            names: All of one pool.
+            why: For the history.
+        """
+        chosen = tuple(name for name in names if not self.holds(name))
+        if chosen:
+            self._begin(chosen, _Phase.STOPPING, _Phase.OFF, why, lambda: self._stop(chosen, is_graceful=False))
 
     def is_busy(self) -> bool:
         """Whether machines are being started or stopped."""

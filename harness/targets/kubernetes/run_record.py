@@ -7,6 +7,7 @@ import msgspec
 
 from harness.errors import StoreError
 from harness.kind.cache import run_records_dir
+from harness.undo import RestoreCluster, UndoJournal
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +29,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         checkpoint_dir: Where its checkpoints belong when it is over; a link to ``directory`` while it lasts. Empty: they lie there already.
         replaced: Cluster-scoped objects.
         cluster_uid: Which cluster it is; empty in records of a version that did not say.
+        journal: Where the undos of its faults are written; empty where none are, or in records of a version that did not say.
     """
 
     run_id: str
@@ -36,10 +38,19 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint_dir: str = ""
     replaced: tuple[Replaced, ...] = ()
     cluster_uid: str = ""
+    journal: str = ""
 
     def is_of(self, cluster_uid: str) -> bool:
         """Whether it is of this cluster, and not of one of the same name that is gone."""
         return self.cluster_uid in ("", cluster_uid)
+
+    def owes(self) -> bool:
+        """Whether something that its faults did to the cluster is not taken back yet; a journal that cannot be read may say so."""
+        try:
+            owed = UndoJournal(Path(self.journal)).owed() if self.journal else []
+        except OSError:
+            return True
+        return any(isinstance(entry.undo, RestoreCluster) for entry in owed)
 
 
 def record_path(cluster_name: str, run_id: str) -> Path:

@@ -21,6 +21,7 @@ from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.inventory import Inventory
 from harness.targets.kubernetes.nodes import NodeHosting
 from harness.targets.kubernetes.pods import PodHosting
+from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.presence import UP_ADVICE
 from harness.targets.kubernetes.queue import QueueHosting
 from harness.targets.kubernetes.run_storage import RunStorage
@@ -185,6 +186,15 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         grounds = self.execution.grounds
         self._see_that_it_is_ours(grounds)
         return grounds
+
+    @property
+    def pools(self) -> NodePools:
+        """The node pools.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+        return self.execution.pools
 
     @property
     def dws(self) -> DwsSimulator:

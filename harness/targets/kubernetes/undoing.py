@@ -1,19 +1,21 @@
 """Takes back what faults did to the cluster: each action is harmless twice, waits until it is seen, and gives up after a while."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, UndoError
-from harness.kind import KindCluster, NodeContainers, find_cluster, problem_with
+from harness.kind import KindCluster, NodeContainers, NodeState, find_cluster, problem_with
 from harness.kind.cluster import is_unreadable, problem_with_record, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NODES, Api, ApiError, Resource
 from harness.targets.kubernetes.control_plane import ask_everything, restore_image
 from harness.targets.kubernetes.nodes import mend, set_schedulable
+from harness.targets.kubernetes.pools import NodePools, empty_at_rest
 from harness.targets.kubernetes.queue import activate
 from harness.targets.kubernetes.quota import set_nominal_quota
+from harness.targets.kubernetes.run_record import recorded_runs
 from harness.undo import (
     AwaitControlPlane,
     ClusterAction,
@@ -53,15 +55,38 @@ def restore(undo: RestoreCluster, clock: Clock, *, is_ours: bool) -> str:
         return f"the cluster {undo.cluster} is gone, and with it what was done to it"
     with nullcontext() if is_ours else Turn(cluster.name).held(clock):
         _await_answer(cluster, clock)
+        machines = NodeContainers(cluster, clock)
+        empty_pools = frozenset[str]() if is_ours else empty_at_rest(cluster.topology)
         with closing(Api(cluster.kubeconfig, cluster.context)) as api:
-            return Restorer(api, NodeContainers(cluster, clock), clock).restore(undo.actions)
+            done = Restorer(api, machines, clock, empty_pools=empty_pools).restore(undo.actions)
+        if not is_ours and any(isinstance(action, MendNode) for action in undo.actions):
+            _bring_to_rest(cluster, machines)
+        return done
+
+
+def _bring_to_rest(cluster: KindCluster, machines: NodeContainers) -> None:
+    """Let no machine run on that nobody stops: where a run has left a record, its end does so."""
+    if recorded_runs(cluster.name):
+        return
+    with closing(NodePools(machines, cluster.topology)) as pools:
+        pools.read()
+        pools.restore()
 
 
 class Restorer:
-    """Does actions on one cluster."""
+    """Does actions on one cluster.
 
-    def __init__(self, api: Api, machines: NodeContainers, clock: Clock) -> None:
+    Args:
+        api: Of the cluster.
+        machines: Its nodes.
+        clock: For waiting.
+        empty_pools: Pools that rest without machines, where no run goes on: one of theirs that is off is not started, for what asked for it
+            is gone, and nobody would stop it.
+    """
+
+    def __init__(self, api: Api, machines: NodeContainers, clock: Clock, *, empty_pools: Collection[str] = ()) -> None:
         self._api, self._machines, self._clock = api, machines, clock
+        self._empty_pools = empty_pools
 
     def restore(self, actions: Sequence[ClusterAction]) -> str:
         """Do them all, nodes together.
@@ -116,11 +141,23 @@ class Restorer:
                 return "the API server answers, and Kueue behind it"
 
     def _mend(self, nodes: Sequence[str]) -> str:
-        mend(self._api, self._machines, nodes)
-        missing = [node for node in nodes if self._api.get(NODES, node) is None]
+        gone = self._given_back(nodes)
+        for node in gone:
+            self._api.delete(NODES, node)
+        there = [node for node in nodes if node not in gone]
+        mend(self._api, self._machines, there)
+        missing = [node for node in there if self._api.get(NODES, node) is None]
         if missing:
             raise UndoError(attempted=f"mend {', '.join(missing)}", reason="the API server has no such node")
-        return f"ready: {', '.join(nodes)}"
+        told = {"ready": there, "gone with what asked for it": gone}
+        return "; ".join(f"{state}: {', '.join(names)}" for state, names in told.items() if names)
+
+    def _given_back(self, nodes: Sequence[str]) -> list[str]:
+        """Those whose machine is off in a pool that rests without machines."""
+        if not self._empty_pools:
+            return []
+        off = {node.name for node in self._machines.list() if node.pool in self._empty_pools and node.state is not NodeState.RUNNING}
+        return [node for node in nodes if node in off]
 
     def _restore_quota(self, action: RestoreQuota) -> str:
         try:

@@ -52,6 +52,7 @@ def test_a_launch_holds_what_the_scenario_says(tmp_path: Path):
     assert bound.directory == tmp_path / "jobs"
     assert (bound.run_id, bound.job, bound.epoch_s, bound.steps) == ("r1", "job", 5.0, 10)
     assert (bound.checkpoint_dir, bound.logs_dir) == (checkpoints, tmp_path / "run" / "logs")
+    assert bound.journal == tmp_path / "run" / "undo.jsonl"
     assert (bound.tasks, bound.parallelism, bound.max_retries, bound.timeout_s, bound.grace_s) == (2, 1, 5, 30.0, 4.0)
     assert (bound.armed, bound.log_patterns, bound.interpose_storage) == ((), {}, False)
 

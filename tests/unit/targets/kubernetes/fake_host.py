@@ -1,5 +1,6 @@
 """A run of a two-host job on a cluster in memory: what faults find there, and the parts of the target that hurt it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,6 +25,7 @@ from harness.targets.kubernetes.dws import DwsSimulator
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.inventory import TASK_LABEL, Inventory
 from harness.targets.kubernetes.nodes import NodeHosting
+from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.queue import QueueHosting
 from harness.targets.kubernetes.watching import Change
 from tests.unit.targets.kubernetes.fake_api import FakeApi
@@ -43,6 +45,8 @@ class Host(NodeHosting, QueueHosting, ControlPlaneHosting):
         self.machines = FakeNodeContainers(self.api)
         self.clock = ManualClock(monotonic_s=100.0)
         self.revoked: list[str] = []
+        self.given_back: set[str] = set()
+        self.put_away: list[str] = []
         launch = Launch(
             run_id=RUN,
             job="job",
@@ -75,6 +79,10 @@ class Host(NodeHosting, QueueHosting, ControlPlaneHosting):
         return self._grounds
 
     @property
+    def pools(self) -> NodePools:
+        return cast("NodePools", SimpleNamespace(holds=lambda name: name not in self.given_back, put_away=self._put_away))
+
+    @property
     def dws(self) -> DwsSimulator:
         return cast("DwsSimulator", SimpleNamespace(revoke=self._revoke))
 
@@ -98,6 +106,9 @@ class Host(NodeHosting, QueueHosting, ControlPlaneHosting):
     def _revoke(self, name: str) -> tuple[str, ...]:
         self.revoked.append(name)
         return ("worker2",)
+
+    def _put_away(self, names: Sequence[str], _why: str) -> None:
+        self.put_away += names
 
     def _make_queue(self) -> None:
         flavors = [{"name": name, "resources": [{"name": TPU, "nominalQuota": quota}]} for name, quota in (("on-demand", 16), ("dws", 16))]

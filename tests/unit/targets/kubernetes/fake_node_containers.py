@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.kind import CommandFailedError, NodeState
+from harness.kind import CommandFailedError, NodeContainer, NodeState
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 
 
@@ -16,6 +16,7 @@ class FakeNodeContainers:
         done: What was asked, in order.
         failing: Names of methods that fail.
         says: What a command in a node prints.
+        pools: Of nodes, by name.
     """
 
     api: FakeApi
@@ -23,6 +24,7 @@ class FakeNodeContainers:
     done: list[tuple[object, ...]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     says: str = ""
+    pools: dict[str, str] = field(default_factory=dict)
 
     def _do(self, name: str, *what: object) -> None:
         if name in self.failing:
@@ -38,6 +40,10 @@ class FakeNodeContainers:
 
     def kill(self, name: str) -> None:
         self._do("kill", name)
+        self.states[name] = NodeState.EXITED
+
+    def stop(self, name: str, *, graceful: bool = True) -> None:
+        self._do("stop" if graceful else "kill", name)
         self.states[name] = NodeState.EXITED
 
     def forget(self, name: str) -> None:
@@ -58,3 +64,6 @@ class FakeNodeContainers:
     def scripts(self) -> list[str]:
         """The last words of what was run in nodes."""
         return [str(what[-1]) for what in self.done if what[0] == "exec"]
+
+    def list(self) -> list[NodeContainer]:
+        return [NodeContainer(name=name, pool=pool, state=self.state(name)) for name, pool in self.pools.items()]

@@ -15,6 +15,7 @@ from harness.targets.kubernetes.nodes import (
     cutting_script,
     joining_script,
     mend,
+    wrong_with,
 )
 from tests.unit.targets.kubernetes.fake_host import TPU, Host
 
@@ -231,6 +232,75 @@ def test_mending_that_failed_says_why(host) -> None:
 
     with pytest.raises(LookupError, match="`docker repair` ended with 1"):
         host.are_whole(["worker2"])
+
+
+def test_a_machine_that_its_pool_has_given_back_is_not_brought_back(host) -> None:
+    host.lose_nodes(["worker2", "worker3"])
+    host.given_back = {"worker2"}
+    host.mend_nodes(["worker2", "worker3"])
+    host.end_mending()
+
+    assert host.are_whole(["worker2", "worker3"]) is True
+    assert [what for what in host.machines.done if what[0] in ("start", "repair")] == [("start", "worker3"), ("repair", ("worker3",))]
+    assert host.put_away == []
+
+
+def test_where_all_were_given_back_there_is_nothing_to_mend(host) -> None:
+    host.lose_nodes(["worker2"])
+    host.given_back = {"worker2"}
+    host.mend_nodes(["worker2"])
+    host.end_mending()
+
+    assert host.are_whole(["worker2"]) is True
+    assert "start" not in {what[0] for what in host.machines.done}
+
+
+def test_a_machine_that_is_given_back_while_it_is_mended_is_stopped_again(host) -> None:
+    host.lose_nodes(["worker2"])
+    host.mend_nodes(["worker2"])
+    host.end_mending()
+    host.given_back = {"worker2"}
+
+    assert host.are_whole(["worker2"]) is True
+    assert host.are_whole(["worker2"]) is True
+    assert host.put_away == ["worker2"]
+
+
+def test_mending_that_failed_for_a_machine_that_was_given_back_goes_on_with_the_others(host) -> None:
+    host.lose_nodes(["worker2", "worker3"])
+    host.machines.failing.add("repair")
+    host.mend_nodes(["worker2", "worker3"])
+    assert host._mendings["worker2", "worker3"].future.exception(10.0) is not None
+    host.given_back = {"worker2"}
+    host.machines.failing.clear()
+    host.machines.done.clear()
+
+    assert host.are_whole(["worker2", "worker3"]) is False
+    assert host._mendings["worker2", "worker3"].future.exception(10.0) is None
+    assert host.are_whole(["worker2", "worker3"]) is True
+    assert host.put_away == ["worker2"]
+    assert host.machines.done[-1] == ("repair", ("worker3",))
+
+
+@pytest.mark.parametrize(
+    ("hurt", "words"),
+    [
+        (lambda _host: None, ""),
+        (lambda host: host.cordon("worker2"), "is not schedulable"),
+        (lambda host: host.announce_maintenance("worker2", in_s=9.0), "is marked for maintenance"),
+        (lambda host: host.announce_termination("worker2"), "is marked for maintenance"),
+        (lambda host: ready(host, "Unknown"), "has the condition Ready Unknown"),
+        (lambda host: ready(host, "True"), ""),
+    ],
+)
+def test_a_node_that_is_not_whole_shows_it(host, hurt, words) -> None:
+    hurt(host)
+
+    assert wrong_with(host.get(NODES, "worker2")) == words
+
+
+def ready(host: Host, status: str) -> None:
+    host.put(NODES, {"metadata": {"name": "worker2", "labels": {}}, "status": {"conditions": [{"type": "Ready", "status": status}]}})
 
 
 def test_two_do_not_mend_at_the_same_time(host) -> None:

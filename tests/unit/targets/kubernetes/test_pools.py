@@ -162,3 +162,32 @@ def test_the_node_object_goes_with_the_machine():
 def test_a_pool_that_the_topology_does_not_have_is_named(pools: NodePools):
     with pytest.raises(UnknownNameError, match="no node pool is named 'spot-pool'"):
         pools.size("spot-pool")
+
+
+def test_a_machine_that_was_given_back_and_runs_all_the_same_is_put_away(pools: NodePools, machines: FakeMachines):
+    names = pools.grow("dws-pool", 2, "granted")
+    assert all(map(pools.holds, names))
+    pools.shrink(names[:1], "its request has ended")
+    assert [pools.holds(name) for name in names] == [False, True]
+    finish(pools)
+    pools.tick(1.0)
+    machines.start(names[0])  # as the end of a fault does
+    pools.put_away(names, "it was mended too late")
+    finish(pools)
+    pools.tick(2.0)
+
+    assert running(machines, "dws-pool") == [names[1]]
+    assert pools.spare("dws-pool") == 1
+
+
+def test_a_machine_that_is_granted_again_is_started_after_it_was_put_away(pools: NodePools, machines: FakeMachines):
+    machines.start("dws-pool-0")
+    pools.put_away(["dws-pool-0"], "it was mended too late")
+    finish(pools)
+    pools.tick(1.0)
+    pools.grow("dws-pool", 1, "granted")
+    finish(pools)
+    pools.tick(2.0)
+
+    assert running(machines, "dws-pool") == ["dws-pool-0"]
+    assert not pools.holds("nobody")

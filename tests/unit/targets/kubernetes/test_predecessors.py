@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import BrokenHarnessError
-from harness.kind import DEFAULT_TOPOLOGY, NodeContainer, NodeState
+from harness.kind import DEFAULT_TOPOLOGY, NodeState
 from harness.targets.kubernetes import ending
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES, NODES, ApiError
 from harness.targets.kubernetes.control_plane import restoring_script
-from harness.targets.kubernetes.nodes import joining_script
+from harness.targets.kubernetes.nodes import TERMINATION_TAINT, joining_script
 from harness.targets.kubernetes.predecessors import take_away_predecessors
 from harness.targets.kubernetes.run_record import Replaced, RunRecord, read_record, record_path, recorded_runs, write_record
+from harness.undo import MendNode, RestoreCluster, UndoJournal
 from tests.unit.targets.kubernetes.fake_host import RUN, Host
 from tests.unit.targets.kubernetes.fake_machines import FakeMachines
 
@@ -26,10 +27,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     host = Host(tmp_path)
     pools = FakeMachines(DEFAULT_TOPOLOGY, off=["dws-pool"])
     monkeypatch.setattr(ending, "NodeContainers", lambda *_: pools)
-    nodes = [("plane", "", NodeState.RUNNING), ("worker2", "on-demand-pool", NodeState.RUNNING), ("worker4", "dws-pool", NodeState.EXITED)]
     host.machines.states["worker4"] = NodeState.EXITED
-    listed = [NodeContainer(name=name, pool=pool, state=state) for name, pool, state in nodes]
-    monkeypatch.setattr(host.machines, "list", lambda: listed, raising=False)
+    host.machines.pools = {"plane": "", "worker2": "on-demand-pool", "worker4": "dws-pool"}
     return host
 
 
@@ -45,10 +44,9 @@ def dead(host: Host, tmp_path: Path, run_id: str = "run-0", **fields: str) -> Ru
 
 def test_where_no_run_died_nothing_is_touched(host) -> None:
     write_record(CLUSTER, RunRecord(run_id=RUN, namespace="harness-run-1", directory="/nowhere"))
-    calls = list(host.api.calls)
 
     assert take_away_predecessors(host.grounds) == []
-    assert host.api.calls == calls
+    assert host.api.calls == [("list", "nodes", "")]
     assert host.machines.done == []
     assert recorded_runs(CLUSTER) == [RUN]
 
@@ -69,6 +67,61 @@ def test_what_a_dead_run_left_is_gone_and_nodes_that_it_broke_are_whole(host, tm
     assert known == ["worker2", "worker4"]
     assert host.machines.state("worker4") is NodeState.EXITED
     assert "plane" not in {what[1] for what in host.machines.done}
+
+
+def test_a_machine_that_was_taken_away_half_is_started_and_unmarked(host, tmp_path) -> None:
+    """Killed between the end of the machine and that of its node object: GKE's taint and a cordon are still on it."""
+    dead(host, tmp_path)
+    host.announce_termination("worker2")
+    host.cordon("worker2")
+    host.machines.states["worker2"] = NodeState.EXITED
+    take_away_predecessors(host.grounds)
+
+    node = host.get(NODES, "worker2")
+    assert TERMINATION_TAINT not in {taint["key"] for taint in node["spec"]["taints"]}
+    assert "unschedulable" not in node["spec"]
+    assert host.machines.state("worker2") is NodeState.RUNNING
+
+
+def test_a_machine_of_a_pool_that_rests_without_it_stays_off_and_its_node_object_goes(host, tmp_path) -> None:
+    dead(host, tmp_path)
+    host.put(
+        NODES, {"metadata": {"name": "worker4", "labels": {}}, "spec": {"taints": [{"key": TERMINATION_TAINT, "effect": "NoSchedule"}]}}
+    )
+    take_away_predecessors(host.grounds)
+
+    assert host.get(NODES, "worker4") is None
+    assert host.machines.state("worker4") is NodeState.EXITED
+
+
+@pytest.mark.parametrize("hurt", [lambda host: host.cordon("worker2"), lambda host: host.api.remove(NODES, "worker2")])
+def test_a_node_that_is_hurt_is_made_whole_whoever_did_it(host, hurt) -> None:
+    hurt(host)
+
+    assert take_away_predecessors(host.grounds) == []
+    assert "unschedulable" not in host.get(NODES, "worker2")["spec"]
+    assert ("exec", "worker2", "sh", "-ec", joining_script()) in host.machines.done
+
+
+def test_a_node_that_cannot_be_made_whole_keeps_the_next_run_from_beginning(host) -> None:
+    host.cordon("worker2")
+    host.machines.failing.add("repair")
+
+    with pytest.raises(
+        BrokenHarnessError,
+        match=r"not fit for a run: it has nodes that cannot be mended \(node worker2 is not schedulable\).*ended with 1.*run `harness clean`",
+    ):
+        take_away_predecessors(host.grounds)
+
+
+def test_a_run_whose_fault_was_not_undone_is_taken_away_with_what_it_owes(host, tmp_path) -> None:
+    journal = UndoJournal(tmp_path / "undo.jsonl")
+    journal.owe("break@0", RestoreCluster(cluster=CLUSTER, actions=(MendNode(node="worker2"),)))
+    dead(host, tmp_path, journal=str(journal.path))
+
+    assert take_away_predecessors(host.grounds) == ["run-0"]
+    assert ("exec", "worker2", "sh", "-ec", joining_script()) in host.machines.done
+    assert recorded_runs(CLUSTER) == []
 
 
 def test_a_run_of_a_cluster_that_is_gone_is_left_to_clean(host, tmp_path) -> None:

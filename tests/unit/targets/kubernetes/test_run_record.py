@@ -18,6 +18,7 @@ from harness.targets.kubernetes.run_record import (
     remove_record,
     write_record,
 )
+from harness.undo import NothingToUndo, RestoreCluster, UndoJournal
 from tests.unit.targets.kubernetes.fake_host import cluster_at
 
 RECORD = RunRecord(
@@ -119,3 +120,22 @@ def test_where_the_cluster_is_gone_the_checkpoints_come_home(tmp_path):
 
 def test_of_a_run_that_nobody_knows_nothing_was_left():
     assert left_behind("run-9") == remove_left_behind("run-9", ManualClock()) == []
+
+
+def test_a_run_owes_what_its_faults_did_to_the_cluster_until_that_is_undone(tmp_path):
+    journal = UndoJournal(tmp_path / "undo.jsonl")
+    record = structs.replace(RECORD, journal=str(journal.path))
+    assert not RECORD.owes()
+    assert not record.owes()
+    journal.owe("kill@0", NothingToUndo(why="the platform decides what comes next"))
+    assert not record.owes()
+    journal.owe("loss@0", RestoreCluster(cluster="c", actions=()))
+    assert record.owes()
+    journal.settle("loss@0")
+    assert not record.owes()
+
+
+def test_a_journal_that_cannot_be_read_may_owe_something(tmp_path):
+    (tmp_path / "undo.jsonl").mkdir()
+
+    assert structs.replace(RECORD, journal=str(tmp_path / "undo.jsonl")).owes()

@@ -46,6 +46,7 @@ from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, N
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
 from harness.targets.kubernetes.run_record import read_record, record_path
+from harness.undo import MendNode, RestoreCluster, UndoJournal
 from tests.unit.targets.kubernetes.cluster_objects import condition
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 from tests.unit.targets.kubernetes.fake_host import cluster_at
@@ -454,6 +455,22 @@ def test_a_log_that_was_given_up_is_lost_unless_we_have_stopped_its_pod(make, ap
 
     told = "the log of a was not read to its end: it had not come to its end when we stopped reading"
     assert [(event.what, event.detail) for event in lost] == ([("logs", told)] if phase == "Failed" else [])
+
+
+def test_a_run_that_could_not_undo_a_fault_keeps_its_record_for_whoever_comes_next(make, api, tmp_path):
+    journal = UndoJournal(tmp_path / "undo.jsonl")
+    run = make(journal=journal.path)
+    run.until_seen(ExecutionStarted)
+    journal.owe("break@0", RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="on-demand-pool-0"),)))
+    run.target.stop()
+
+    assert api.get(NAMESPACES, NAMESPACE) is None
+    record = read_record("chaos-harness", RUN)
+    assert record is not None
+    assert (record.journal, record.replaced) == (str(journal.path), ())
+    journal.settle("break@0")
+    assert remove_left_behind(RUN, SystemClock()) == ["put back the queues and node pools of cluster chaos-harness"]
+    assert read_record("chaos-harness", RUN) is None
 
 
 def test_what_a_killed_harness_left_is_taken_away(make, api, tmp_path):

@@ -15,6 +15,7 @@ from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, NODES, RESOURCE
 from harness.targets.kubernetes.control_plane import restoring_script
 from harness.targets.kubernetes.nodes import MAINTENANCE_LABEL, TERMINATION_TAINT
 from harness.targets.kubernetes.quota import nominal_quota
+from harness.targets.kubernetes.run_record import RunRecord, write_record
 from harness.targets.kubernetes.undoing import Restorer
 from harness.undo import AwaitControlPlane, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
 from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host, cluster_at
@@ -127,6 +128,67 @@ def test_a_control_plane_that_never_serves_is_given_up(host) -> None:
     with pytest.raises(UndoError, match=r"429 TooManyRequests; it stays owed"):
         restore(host, AwaitControlPlane())
     assert 220.0 <= host.clock.monotonic_s() < 222.0
+
+
+# ---- machines that nobody asks for ----------------------------------------------------------------------------------------
+
+
+def test_a_machine_whose_request_is_gone_is_not_started_and_its_node_object_goes(host) -> None:
+    host.put(NODES, {"metadata": {"name": "worker4", "labels": {}}})
+    host.machines.pools = {"worker2": "on-demand-pool", "worker4": "dws-pool"}
+    host.machines.states = dict.fromkeys(("worker2", "worker4"), NodeState.EXITED)
+
+    for _ in range(2):
+        said = Restorer(host.api, host.machines, host.clock, empty_pools={"dws-pool"}).restore(
+            [MendNode(node="worker2"), MendNode(node="worker4")]
+        )
+        assert said == "ready: worker2; gone with what asked for it: worker4"
+        assert host.machines.states == {"worker2": NodeState.RUNNING, "worker4": NodeState.EXITED}
+        assert host.get(NODES, "worker4") is None
+
+
+def test_where_every_machine_is_gone_nothing_is_mended(host) -> None:
+    host.machines.pools = {"worker4": "dws-pool"}
+    host.machines.states = {"worker4": NodeState.EXITED}
+
+    said = Restorer(host.api, host.machines, host.clock, empty_pools={"dws-pool"}).restore([MendNode(node="worker4")])
+    assert said == "gone with what asked for it: worker4"
+    assert host.machines.done == []
+
+
+@pytest.fixture
+def at_rest(host, monkeypatch, tmp_path) -> Host:
+    """A cluster that no run uses, with one machine of each pool."""
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    host.machines.pools = {"worker": "default-pool", "worker2": "on-demand-pool", "worker4": "dws-pool"}
+    monkeypatch.setattr(host.api, "close", lambda: None, raising=False)
+    monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
+    monkeypatch.setattr(undoing, "problem_with", lambda _cluster: "")
+    monkeypatch.setattr(undoing, "Api", lambda *_: host.api)
+    monkeypatch.setattr(undoing, "NodeContainers", lambda *_: host.machines)
+    return host
+
+
+def test_what_a_dead_run_owes_is_undone_and_pools_come_to_rest_where_nobody_else_sees_to_it(at_rest) -> None:
+    owed = RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="worker4"),))
+
+    assert perform(owed, ManualClock()) == "ready: worker4"
+    assert at_rest.machines.states == {"worker4": NodeState.EXITED}
+    assert at_rest.machines.done[-2:] == [("kill", "worker4"), ("forget", "worker4")]
+
+
+def test_pools_are_left_to_the_end_of_a_run_that_has_left_a_record(at_rest) -> None:
+    write_record("chaos-harness", RunRecord(run_id="run-0", namespace="harness-run-0", directory="/nowhere"))
+
+    perform(RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="worker4"),)), ManualClock())
+    assert at_rest.machines.state("worker4") is NodeState.RUNNING
+
+
+def test_a_run_that_goes_on_gets_its_machine_back(at_rest) -> None:
+    at_rest.machines.states = {"worker4": NodeState.EXITED}
+
+    perform(RestoreCluster(cluster="chaos-harness", actions=(MendNode(node="worker4"),)), ManualClock(), is_ours=True)
+    assert at_rest.machines.state("worker4") is NodeState.RUNNING
 
 
 # ---- which cluster -----------------------------------------------------------------------------------------------------
