@@ -71,7 +71,7 @@ class _Mended(_NodeFault):
             if not self._is_mending:
                 self._target.mend_nodes(self._nodes)
                 self._is_mending = True
-            elif not self._healed and self._target.are_whole(self._nodes):
+            if not self._healed and self._target.are_whole(self._nodes):  # at once where nothing is left to mend
                 self._healed = self._told("ready again, as the API server says, or gone with what asked for it")
         return self._healed
 

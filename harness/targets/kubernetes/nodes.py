@@ -155,7 +155,8 @@ class NodeHosting(Hosting):
         ground, pools = self.grounds, self.pools
         if tuple(nodes) not in self._mendings or self._mendings[tuple(nodes)].future.done():
             names = tuple(node for node in nodes if pools.holds(node))
-            self._mendings[tuple(nodes)] = _Mending(names, self._mender.submit(mend, ground.api, ground.machines, names))
+            future = self._mender.submit(mend, ground.api, ground.machines, names) if names else _done()
+            self._mendings[tuple(nodes)] = _Mending(names, future)
 
     def are_whole(self, nodes: Sequence[str]) -> bool:
         """See ``NodeHost``."""
@@ -206,6 +207,13 @@ class NodeHosting(Hosting):
         for node in nodes:
             self.pool_of(node)
         return {node: list(on_node(self.grounds.inventory.pods(), node)) for node in nodes}
+
+
+def _done() -> Future[None]:
+    """Where there is nothing to do."""
+    future = Future[None]()
+    future.set_result(None)
+    return future
 
 
 def break_machine(machines: NodeContainers, cluster: KindCluster, node: str, how: Breakage) -> None:

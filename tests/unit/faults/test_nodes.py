@@ -181,6 +181,14 @@ def test_a_node_that_is_mended_is_healed_when_the_api_server_holds_it_for_ready(
     assert target.names().count("mend_nodes") == 1
 
 
+def test_where_nothing_is_left_to_mend_it_is_healed_at_once(make, target) -> None:
+    fault = make(LoseNode())
+    begin(fault)
+    target.whole = True
+
+    assert fault.heal() == "nodes node-1, node-2 are ready again, as the API server says, or gone with what asked for it"
+
+
 def test_a_node_that_cannot_be_mended_is_not_healed(make, target) -> None:
     fault = make(BreakNode())
     begin(fault)

@@ -249,7 +249,6 @@ def test_where_all_were_given_back_there_is_nothing_to_mend(host) -> None:
     host.lose_nodes(["worker2"])
     host.given_back = {"worker2"}
     host.mend_nodes(["worker2"])
-    host.end_mending()
 
     assert host.are_whole(["worker2"]) is True
     assert "start" not in {what[0] for what in host.machines.done}
