@@ -24,6 +24,7 @@ from harness.history import (
     ExecutionStarted,
     SignalSent,
 )
+from harness.process_table import ProcessRow, is_there, read_row
 from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
 
 READ_BYTES_A_POLL = 512 << 10
@@ -73,6 +74,7 @@ class RunningExecution:
         self.name = execution_name(launch)
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.pending: list[Event] = []
+        self._noticed: dict[tuple[AttemptKey, int], list[ProcessRow]] = {}
         self._clock = clock
         self._maker = attempts
         self.rules = Execution(
@@ -162,9 +164,7 @@ class RunningExecution:
         """
         attempt = self.find(key)
         pids = attempt.processes.signal(number, attempt.pid_of(rank))
-        self.rules.note_signal(key, number, cause, rank)
-        name = signal.Signals(number).name if number in set(signal.Signals) else f"SIG{number}"
-        self.pending.append(SignalSent(t_s=self.t_s(), task=key.task, attempt=key.attempt, signal=name, cause=cause, pids=pids, rank=rank))
+        self._note_sent(key, number, cause=cause, rank=rank, pids=pids)
         return pids
 
     def give_notice(self, key: AttemptKey, *, cause: Cause, rank: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
@@ -174,6 +174,8 @@ class RunningExecution:
             LookupError: When there is nobody to get it.
         """
         pids = self.send(key, signal.SIGTERM, cause=cause, rank=rank)
+        if rank != WHOLE_ATTEMPT:
+            self._noticed.setdefault((key, rank), [row for pid in pids if (row := read_row(pid))])
         self.rules.give_notice(key, self._clock.monotonic_s(), rank)
         return pids
 
@@ -228,8 +230,28 @@ class RunningExecution:
             with contextlib.suppress(LookupError):  # it ended by itself in the meantime
                 if isinstance(move, TimeoutReached):
                     self.expire_timeout(move.key)
+                elif move.rank == WHOLE_ATTEMPT:
+                    self.send(move.key, signal.SIGKILL, cause="grace")
                 else:
-                    self.send(move.key, signal.SIGKILL, cause="grace", rank=move.rank)
+                    self._end_notice_of_rank(move.key, move.rank)
+
+    def _end_notice_of_rank(self, key: AttemptKey, rank: int) -> None:
+        """SIGKILL to the process that got the notice, if it is there still: another that has become the rank since has got none.
+
+        Raises:
+            LookupError: When the attempt does not run.
+        """
+        attempt = self.find(key)
+        left = [row.pid for row in self._noticed.pop((key, rank), []) if is_there(row)]
+        pids = attempt.processes.kill(left)
+        if pids:
+            self._note_sent(key, signal.SIGKILL, cause="grace", rank=rank, pids=pids)
+
+    def _note_sent(self, key: AttemptKey, number: int, *, cause: Cause, rank: int, pids: tuple[int, ...]) -> None:
+        """Say it in the history and to the rules."""
+        self.rules.note_signal(key, number, cause, rank)
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"SIG{number}"
+        self.pending.append(SignalSent(t_s=self.t_s(), task=key.task, attempt=key.attempt, signal=name, cause=cause, pids=pids, rank=rank))
 
     def _look(self) -> list[Event]:
         """One reading of all attempts, merged by time, each source in its own order; who waits at the barrier comes last."""

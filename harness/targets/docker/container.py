@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from harness.cloud_run.attempt import ForeignKill
 from harness.cloud_run.platform_lines import memory_line
-from harness.process_table import read_row, read_table, send
+from harness.process_table import ProcessRow, read_row, read_table, send_to
 from harness.protocol.attempt_key import WHOLE_ATTEMPT
 from harness.targets.docker.attached_output import AttachedOutput
 from harness.targets.docker.engine import Engine
@@ -47,8 +47,8 @@ class Container:
         self._memory = MemoryWatch(self.pid)
         self._is_over = self._is_out_of_memory = self._is_removed = self._was_killed = False
         self._exit_code = 0
-        self._started: dict[int, float] = {}
-        self._identify([self.pid])
+        self._first = namespace.row
+        self._known: dict[int, ProcessRow] = {}
 
     def poll(self) -> int | None:
         """See ``AttemptProcesses``. The kernel's word comes first, the engine's where the kernel has none."""
@@ -65,38 +65,26 @@ class Container:
 
     def signal(self, number: int, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
         """See ``AttemptProcesses``."""
-        pids = self._addressed(number, rank_pid)
-        self._identify(pids)
-        if number == signal.SIGKILL and pids[0] == self.pid:
-            self._was_killed = True
-            return pids if send(self.pid, number) else ()
-        return tuple(pid for pid in pids if send(pid, number))
+        rows = self._addressed(number, rank_pid)
+        if number == signal.SIGKILL and rows[0].pid == self.pid:
+            return tuple(row.pid for row in rows) if self._send(rows[:1], number) else ()
+        return self._send(rows, number)
 
     def kill(self, pids: Sequence[int]) -> tuple[int, ...]:
         """See ``AttemptProcesses``."""
-        self._identify(pids)
-        return tuple(pid for pid in pids if send(pid, signal.SIGKILL))
+        table = read_table()
+        return self._send([row for row in self._namespace.members(table) if row.pid in pids], signal.SIGKILL)
 
     def find(self, rank_pid: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
         """See ``AttemptProcesses``."""
-        if self.poll() is not None or not self.pid:
-            raise LookupError(f"container {self._container[:12]} has ended already")
-        if rank_pid == self.pid:
-            return (self.pid,)
-        members = self._namespace.members(read_table())
-        if rank_pid == WHOLE_ATTEMPT:
-            return members
-        if rank_pid not in members:
-            raise LookupError(f"process {rank_pid} does not run, or is none of this attempt")
-        return (rank_pid,)
+        return tuple(row.pid for row in self._find(rank_pid))
 
     def state_of(self, pid: int) -> str | None:
         """See ``AttemptProcesses``."""
-        if pid in self._started:
+        if pid in self._known:
             row = read_row(pid)
-            return row.state if row is not None and row.started == self._started[pid] else "gone"
-        table = read_table()
-        return table.rows[pid].state if pid in self._namespace.members(table) and pid in table.rows else None
+            return row.state if row is not None and row.started == self._known[pid].started else "gone"
+        return next((row.state for row in self._namespace.members(read_table()) if row.pid == pid), None)
 
     def sweep(self) -> bool:
         """See ``AttemptProcesses``. All is gone with the first process; here the engine must know it, and its output be read."""
@@ -124,10 +112,32 @@ class Container:
     def _is_short_of_memory(self) -> bool:
         return self._is_out_of_memory or self._memory.kills > 0
 
-    def _addressed(self, number: int, rank_pid: int) -> tuple[int, ...]:
+    def _find(self, rank_pid: int) -> tuple[ProcessRow, ...]:
+        if self.poll() is not None or self._first is None:
+            raise LookupError(f"container {self._container[:12]} has ended already")
+        if rank_pid == self.pid:
+            return (self._first,)
+        members = self._namespace.members(read_table())
+        if not members:
+            raise LookupError(f"container {self._container[:12]} has ended already")
+        if rank_pid == WHOLE_ATTEMPT:
+            return members
+        found = tuple(row for row in members if row.pid == rank_pid)
+        if not found:
+            raise LookupError(f"process {rank_pid} does not run, or is none of this attempt")
+        return found
+
+    def _addressed(self, number: int, rank_pid: int) -> tuple[ProcessRow, ...]:
         if rank_pid != WHOLE_ATTEMPT:
-            return self.find(rank_pid)
-        return self.find() if number in _SIGNALS_FOR_ALL or number == signal.SIGKILL else self.find(self.pid)
+            return self._find(rank_pid)
+        goes_to_all = number in _SIGNALS_FOR_ALL or number == signal.SIGKILL
+        return self._find(WHOLE_ATTEMPT if goes_to_all else self.pid)
+
+    def _send(self, rows: Sequence[ProcessRow], number: int) -> tuple[int, ...]:
+        """Send a signal to these very processes: an id may be somebody else's by now, on this machine and not in the container."""
+        self._known.update({row.pid: row for row in rows})
+        self._was_killed = self._was_killed or (number == signal.SIGKILL and self.pid in [row.pid for row in rows])
+        return tuple(row.pid for row in rows if send_to(row, number))
 
     def _status_in_the_end(self) -> int:
         """By the time when the engine knows of the end, the kernel says it where it ever does."""
@@ -144,12 +154,6 @@ class Container:
             self._is_over, self._exit_code, self._is_removed = state.is_over, state.exit_code, state.is_removed
             self._is_out_of_memory = state.is_out_of_memory
         return self._is_over
-
-    def _identify(self, pids: Sequence[int]) -> None:
-        for pid in pids:
-            row = read_row(pid)
-            if row is not None:
-                self._started[pid] = row.started
 
 
 def _open_exit_descriptor(pid: int) -> int | None:

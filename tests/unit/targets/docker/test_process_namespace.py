@@ -1,5 +1,6 @@
 """Ids in a container and ids here."""
 
+import dataclasses
 import os
 
 import pytest
@@ -16,6 +17,7 @@ def searches(monkeypatch):
     table = ProcessTable(ProcessRow(pid=pid, parent=parent, session=pid, state=state, started=0.0) for pid, parent, state in rows)
     searched: list[int] = []
     monkeypatch.setattr(process_namespace, "read_table", lambda: searched.append(1) or table)
+    monkeypatch.setattr(process_namespace, "read_row", table.rows.get)
     monkeypatch.setattr(process_namespace, "inside_id", {100: 1, 101: 7, 102: 8, 200: 1}.get)
     return searched, table
 
@@ -59,7 +61,18 @@ def test_members_are_those_that_are_alive_the_first_one_first(searches):
 
     namespace.begin(100)
 
-    assert namespace.members(searches[1]) == (100, 101)
+    assert [row.pid for row in namespace.members(searches[1])] == [100, 101]
+
+
+def test_who_has_the_id_of_the_first_process_after_its_end_has_no_members_of_ours(searches):
+    namespace = ProcessNamespace()
+    namespace.begin(100)
+    rows = searches[1].rows
+    stranger = {100: dataclasses.replace(rows[100], started=1.0), 101: rows[101]}
+
+    assert namespace.members(ProcessTable(stranger.values())) == ()
+    assert namespace.members(ProcessTable([dataclasses.replace(rows[100], state="gone"), rows[101]])) == ()
+    assert namespace.members(ProcessTable([rows[101]])) == ()
 
 
 def test_we_are_the_first_of_no_namespace_below_ours():
