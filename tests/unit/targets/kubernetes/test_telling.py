@@ -19,7 +19,20 @@ from harness.targets.kubernetes.inventory import Inventory
 from harness.targets.kubernetes.leaks import PATIENCE_S, LeakLook
 from harness.targets.kubernetes.telling import EVENTS_MAX, Teller
 from harness.targets.kubernetes.watching import Change
-from tests.unit.targets.kubernetes.cluster_objects import condition, job, metadata, node, pending, pod, ray_job, ray_pod, request, workload
+from tests.unit.targets.kubernetes.cluster_objects import (
+    NAMESPACE,
+    condition,
+    job,
+    metadata,
+    node,
+    pending,
+    pod,
+    ray_job,
+    ray_pod,
+    request,
+    workload,
+)
+from tests.unit.targets.kubernetes.fake_api import FakeApi
 from tests.unit.targets.kubernetes.test_attempts import Watch
 
 
@@ -162,7 +175,7 @@ def test_nothing_left_is_told_at_once_and_once(seen):
     seen.see(WORKLOADS, workload(condition("QuotaReserved"), condition("Finished")))
     seen.see(PODS, pod("a", phase="Succeeded", code=0))
     seen.see(PROVISIONING_REQUESTS, request("r-1", condition("Accepted"), condition("Provisioned")))
-    look = LeakLook(seen.inventory)
+    look = LeakLook(seen.inventory, FakeApi(), NAMESPACE)
 
     assert left(seen, look, 5.0) == [("none", "")]
     assert look.is_done
@@ -174,7 +187,7 @@ def test_what_goes_in_time_is_no_leak():
     seen.see(RAY_JOBS, ray_job("Complete", "SUCCEEDED"))
     cluster = {"metadata": metadata("c1"), "status": {"state": "ready"}}
     seen.see(RAY_CLUSTERS, cluster)
-    look = LeakLook(seen.inventory)
+    look = LeakLook(seen.inventory, FakeApi(), NAMESPACE)
 
     assert left(seen, look, 5.0) == []
     assert not look.is_done
@@ -190,7 +203,7 @@ def test_what_stays_is_told_by_name_when_the_patience_is_over():
     seen.see(WORKLOADS, workload(condition("QuotaReserved"), condition("Admitted"), owner="uid-ray-0"))
     seen.see(WORKLOADS, workload(name="w-2", owner="uid-ray-0"))
     seen.see(PROVISIONING_REQUESTS, request("r-1", condition("Accepted")))
-    look = LeakLook(seen.inventory)
+    look = LeakLook(seen.inventory, FakeApi(), NAMESPACE)
 
     assert left(seen, look, 5.0) == []
     assert left(seen, look, 5.0 + PATIENCE_S) == [
@@ -206,4 +219,4 @@ def test_what_others_left_is_not_the_jobs(seen):
     seen.see(PODS, pod("a", task=None))
     seen.see(WORKLOADS, workload(condition("QuotaReserved"), owner="uid-another"))
 
-    assert left(seen, LeakLook(seen.inventory), 5.0) == [("none", "")]
+    assert left(seen, LeakLook(seen.inventory, FakeApi(), NAMESPACE), 5.0) == [("none", "")]
