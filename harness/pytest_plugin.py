@@ -7,6 +7,7 @@ Importing this module costs nothing: pytest does it at every start, so whatever 
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,15 @@ RUNS: pytest.StashKey["list[Run]"] = pytest.StashKey()
 BROUGHT_UP: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 """Takes down at the end what was brought up for the session."""
 
+
+SHARED_S_MAX = 1500.0
+"""What a run takes at most beside its turn and its deadline where runs take turns: setting up may take 600 s, mending nodes 240 s, taking
+the run away and bringing node pools to rest another 600 s."""
+
+OWN_S_MAX = 60.0
+"""The same where a run has what it needs to itself."""
+
+GOLDEN_RUNS = 2
 
 ChaosRunner = Callable[["Scenario"], "Run"]
 """What the fixture ``chaos_runner`` gives: a scenario in, a judged run out."""
@@ -121,7 +131,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker(MARKER)
     scenarios: Sequence[Scenario] = marker.args if marker is not None and marker.args else _belonging(metafunc.config)
     slow = {True: [pytest.mark.slow], False: []}
-    params = [pytest.param(scenario, id=scenario.name, marks=slow["slow" in scenario.tags]) for scenario in scenarios]
+    params = [
+        pytest.param(scenario, id=scenario.name, marks=[*slow["slow" in scenario.tags], *_timeout_marks(scenario, metafunc)])
+        for scenario in scenarios
+    ]
     metafunc.parametrize("chaos_scenario", params)
 
 
@@ -182,6 +195,42 @@ def _belonging(config: pytest.Config) -> "list[Scenario]":
     except UnknownNameError as error:
         raise pytest.UsageError(str(error)) from error
     return [scenario for scenario in catalogue.values() if belongs_to(scenario, target)]
+
+
+def _timeout_marks(scenario: "Scenario", metafunc: pytest.Metafunc) -> list[pytest.MarkDecorator]:
+    """pytest-timeout's, where its general timeout would break off what may take longer; a mark or an option of the user's own holds."""
+    config = metafunc.config
+    is_own = metafunc.definition.get_closest_marker("timeout") is not None
+    if is_own or not config.pluginmanager.hasplugin("timeout") or config.getoption("timeout", default=None) is not None:
+        return []
+    with contextlib.suppress(ValueError):  # what is no number is pytest-timeout's to refuse
+        general_s = float(os.environ.get("PYTEST_TIMEOUT") or config.getini("timeout") or 0.0)
+        needed_s = _longest_s(scenario, config)
+        return [pytest.mark.timeout(needed_s)] if 0.0 < general_s < needed_s else []
+    return []
+
+
+def _longest_s(scenario: "Scenario", config: pytest.Config) -> float:
+    """How long a test of a scenario may take: turn, deadline and end have limits of their own, and better words than a timeout."""
+    from harness.runner import golden
+
+    turn_s = _turn_s_max(config)
+    one_s = turn_s + scenario.deadline_s + (SHARED_S_MAX if turn_s else OWN_S_MAX)
+    return one_s * (1 + (GOLDEN_RUNS if golden.is_needed(scenario.expects) else 0))
+
+
+def _turn_s_max(config: pytest.Config) -> float:
+    """How long a run may wait for its turn, behind one of each other worker and one from elsewhere; 0: the target has no turns."""
+    from harness.capabilities import TurnTaking
+    from harness.clock import SystemClock
+    from harness.errors import UnknownNameError
+    from harness.kind.lock import TURN_S_MAX
+    from harness.targets import create
+
+    with contextlib.suppress(ImportError, UnknownNameError):  # a target that is not here, or none: the test says so
+        if isinstance(create(str(config.getoption("--target")), SystemClock()), TurnTaking):
+            return TURN_S_MAX * int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return 0.0
 
 
 def _skip_or_fail_without_target(config: pytest.Config) -> None:

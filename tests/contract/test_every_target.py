@@ -25,6 +25,7 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
+from harness.kind.lock import TURN_S_MAX
 from harness.targets import NAMES, left_behind
 from tests.contract.driver import EVERY, PYTHON, Run
 from tests.contract.presence import skip_or_fail_without
@@ -46,7 +47,11 @@ def job(code: str) -> tuple[str, ...]:
     return (*PYTHON, PRELUDE + code)
 
 
-@pytest.fixture(params=EVERY)
+TEST_S_MAX = TURN_S_MAX + 300.0
+"""A test on a cluster may wait for its turn before it begins."""
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.timeout(TEST_S_MAX)] if name == "kind" else []) for name in EVERY])
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Run]]:
     """Starts runs on one target; afterwards each is stopped and must have left nothing behind."""
     skip_or_fail_without(request.param)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.checkers import ALWAYS, CHECKERS
+from harness.kind.lock import TURN_S_MAX
 from harness.runner import Run
 from harness.targets import availability
 from harness.targets.kubernetes.target import KubernetesTarget
@@ -14,6 +15,9 @@ from tests.detection.conftest import Play
 from tests.detection.matrix import Row
 
 Report = Callable[[Row], None]
+
+TRIAL_S_MAX = TURN_S_MAX + 2400.0
+"""It waits for its turn, is set up, runs to its deadline and is taken away; each of these has a limit of its own."""
 
 
 @pytest.fixture
@@ -27,6 +31,7 @@ def _cluster(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(TRIAL_S_MAX)
 @pytest.mark.usefixtures("_cluster")
 @pytest.mark.parametrize("trial", CLUSTER_TRIALS, ids=lambda trial: trial.scenario.name)
 def test_what_is_wrong_on_a_cluster_is_caught_by_the_checker_that_is_meant_to(play: Play, report: Report, trial: ClusterTrial) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.kind.lock import TURN_S_MAX
+
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,3 +268,70 @@ def test_what_a_target_does_not_run_is_left_out_and_counted(suite: pytest.Pytest
     result.stdout.fnmatch_lines(
         ["chaos: 1 scenarios of the catalogue do not run on target local; `harness run NAME --target local` says why"]
     )
+
+
+LIMITS = """
+import msgspec, pytest
+from conftest import GOOD
+from harness.scenario.expectations import BitExactResume, Completes
+
+QUICK = msgspec.structs.replace(GOOD, name="a-quick-one-is-left-alone", deadline_s=20.0)
+LONG = msgspec.structs.replace(GOOD, name="a-long-one-is-given-its-time", deadline_s=900.0)
+COMPARED = msgspec.structs.replace(LONG, name="a-compared-one-is-given-the-time-of-three", expects=(Completes(), BitExactResume()))
+
+def limit(node):
+    mark = node.get_closest_marker("timeout")
+    print("limit of", node.name, "is", mark.args[0] if mark else "general")
+
+@pytest.mark.chaos(QUICK, LONG, COMPARED)
+def test_any(chaos_scenario, request):
+    limit(request.node)
+
+@pytest.mark.chaos(LONG)
+@pytest.mark.timeout(7)
+def test_own(chaos_scenario, request):
+    limit(request.node)
+
+@pytest.mark.timeout(8)
+class TestOwn:
+    @pytest.mark.chaos(LONG)
+    def test_own(self, chaos_scenario, request):
+        limit(request.node)
+"""
+
+
+def limits(pytester: pytest.Pytester, *arguments: str) -> list[str]:
+    """What each of the inner tests is given, in their order."""
+    bring(pytester, "GOOD")
+    pytester.makepyfile(test_inner=LIMITS)
+    result = run(pytester, "-s", *arguments)
+    result.assert_outcomes(passed=5)
+    return [line.rpartition(" is ")[2] for line in result.outlines if "limit of" in line]
+
+
+@pytest.fixture
+def general(suite: pytest.Pytester) -> pytest.Pytester:
+    """A suite whose tests may take five minutes."""
+    ini = suite.path / "tox.ini"
+    ini.write_text(ini.read_text() + "\ntimeout = 300\n")
+    return suite
+
+
+def test_a_general_timeout_gives_a_scenario_the_time_that_it_may_take_and_leaves_a_timeout_of_ones_own(general: pytest.Pytester) -> None:
+    assert limits(general) == ["general", "960.0", "2880.0", "7", "8"]
+
+
+def test_where_runs_take_turns_the_wait_for_each_other_worker_counts(general: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_s = TURN_S_MAX + 1500.0
+
+    assert limits(general, "--target", "kind") == [str(one_s + 20.0), str(one_s + 900.0), str(3 * (one_s + 900.0)), "7", "8"]
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
+    assert limits(general, "--target", "kind")[0] == str(one_s + 20.0 + TURN_S_MAX)
+
+
+def test_a_timeout_of_the_command_line_holds_and_without_one_there_is_none(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert limits(suite) == ["general", "general", "general", "7", "8"]
+    assert limits(suite, "--timeout", "60") == ["general", "general", "general", "7", "8"]
+    assert limits(suite, "-p", "no:timeout", "-W", "ignore", "-o", "addopts=-p no:randomly") == ["general", "general", "general", "7", "8"]
+    monkeypatch.setenv("PYTEST_TIMEOUT", "100")
+    assert limits(suite)[1] == "960.0"
