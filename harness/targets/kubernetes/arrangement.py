@@ -33,7 +33,7 @@ class Arrangement:
         launch = grounds.launch
         queues = read_queues(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
         self._grounds, self._storage, self._pools = grounds, storage, pools
-        self._queues = QueueObjects(grounds.api, grounds.clock, queues, grounds.namespace)
+        self._queues = QueueObjects(grounds.api, grounds.clock, queues, namespace=grounds.namespace, run_id=launch.run_id)
         self.record: RunRecord | None = None
         self._ready_by_s = float("inf")
         self._is_ready = False

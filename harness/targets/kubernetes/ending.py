@@ -191,7 +191,7 @@ class Ending:
         return True
 
     def _put_back_queues(self) -> None:
-        problems = put_back(self._api, self._clock, self._record.replaced)
+        problems = put_back(self._api, self._clock, self._record.replaced, run_id=self._record.run_id)
         if problems:
             raise BrokenHarnessError("; ".join(problems))
 

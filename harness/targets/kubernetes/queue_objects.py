@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, LOCAL_QUEUES, Api, Object, Resource, conditions_of, name_of, resource_of
+from harness.kind import RUN_ID_LABEL
+from harness.targets.kubernetes.api import (
+    CLUSTER_QUEUES,
+    LOCAL_QUEUES,
+    Api,
+    Object,
+    Resource,
+    conditions_of,
+    labels_of,
+    name_of,
+    resource_of,
+    uid_of,
+)
 from harness.targets.kubernetes.run_record import Replaced
 
 ACTIVE_S = 30.0
@@ -20,12 +32,14 @@ SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "m
 
 
 class QueueObjects:
-    """The queue objects of one run."""
+    """The queue objects of one run. What it makes beside its namespace says whose it is."""
 
-    def __init__(self, api: Api, clock: Clock, manifests: Sequence[Object], namespace: str) -> None:
+    def __init__(self, api: Api, clock: Clock, manifests: Sequence[Object], *, namespace: str, run_id: str) -> None:
         self._api = api
         self._clock = clock
         self._namespace = namespace
+        self._run_id = run_id
+        self._made: set[tuple[str, str]] = set()
         self._manifests = [copy.deepcopy(manifest) for manifest in manifests]
         for manifest in self._manifests:
             manifest["metadata"].pop("namespace", None)  # it is the run's own
@@ -38,19 +52,23 @@ class QueueObjects:
             if resource.is_namespaced:
                 continue
             before = self._api.get(resource, name_of(manifest))
+            if before is None:
+                self._made.add((resource.plural, name_of(manifest)))
             text = "" if before is None else json.dumps(_without_server_fields(before))
             found.append(Replaced(api_version=resource.api_version, plural=resource.plural, name=name_of(manifest), before=text))
         return tuple(found)
 
     def apply(self) -> None:
-        """Make them.
+        """Make them, after ``replaced``.
 
         Raises:
             ApiError: When the server refuses one.
         """
         for manifest in self._manifests:
             resource = _resource(manifest)
-            self._api.apply(resource, manifest, self._namespace if resource.is_namespaced else "")
+            is_made = (resource.plural, name_of(manifest)) in self._made
+            body = _with_label(manifest, self._run_id) if is_made else manifest
+            self._api.apply(resource, body, self._namespace if resource.is_namespaced else "")
 
     def await_active(self) -> None:
         """Wait until Kueue takes jobs in these queues.
@@ -78,23 +96,27 @@ class QueueObjects:
         return waiting
 
 
-def put_back(api: Api, clock: Clock, replaced: Sequence[Replaced]) -> list[str]:
-    """Let the cluster's queue objects be as they were; says what could not be done. Harmless twice.
+def put_back(api: Api, clock: Clock, replaced: Sequence[Replaced], *, run_id: str) -> list[str]:
+    """Let the cluster's queue objects be as they were before a run; says what could not be done. Harmless twice.
 
-    Queues go first: Kueue keeps flavors and checks for as long as a queue uses them.
+    Queues go first: Kueue keeps flavors and checks for as long as a queue uses them. What was not there before is deleted when the run has
+    made it: a run that was killed before it made anything may find what somebody else has made since.
     """
+    made: list[tuple[Resource, str, str]] = []
     order = sorted(replaced, key=lambda one: one.plural != CLUSTER_QUEUES.plural)
     for one in order:
         resource = Resource(one.api_version, one.plural, is_namespaced=False)
         if one.before:
             api.apply(resource, json.loads(one.before))
-        else:
-            api.delete(resource, one.name)
-    made = [one for one in order if not one.before]
+            continue
+        found = api.get(resource, one.name)
+        if found is not None and labels_of(found).get(RUN_ID_LABEL) == run_id:
+            api.delete(resource, one.name, uid=uid_of(found))
+            made.append((resource, one.name, uid_of(found)))
     deadline_s = clock.monotonic_s() + GONE_S
-    while left := [one for one in made if api.get(Resource(one.api_version, one.plural, is_namespaced=False), one.name)]:
+    while left := [f"{resource.plural} {name}" for resource, name, uid in made if _is_there(api, resource, name, uid)]:
         if clock.monotonic_s() > deadline_s:
-            return [f"{one.plural} {one.name} is still being deleted after {GONE_S:g} s" for one in left]
+            return [f"{what} is still being deleted after {GONE_S:g} s" for what in left]
         clock.sleep(POLL_S)
     return []
 
@@ -103,6 +125,16 @@ def _resource(manifest: Object) -> Resource:
     resource = resource_of(manifest)
     assert resource is not None, "manifests are checked when they are read"
     return resource
+
+
+def _with_label(manifest: Object, run_id: str) -> Object:
+    labels = {**labels_of(manifest), RUN_ID_LABEL: run_id}
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
+
+
+def _is_there(api: Api, resource: Resource, name: str, uid: str) -> bool:
+    found = api.get(resource, name)
+    return found is not None and uid_of(found) == uid
 
 
 def _without_server_fields(found: Object) -> Object:

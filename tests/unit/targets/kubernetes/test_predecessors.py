@@ -39,6 +39,7 @@ def dead(host: Host, tmp_path: Path, run_id: str = "run-0", **fields: str) -> Ru
     (tmp_path / run_id).mkdir()
     labels = {"chaos-harness-allow": "true", "chaos-harness/run-id": record.run_id}
     host.api.put(NAMESPACES, {"metadata": {"name": record.namespace, "labels": labels}})
+    host.api.patch(CLUSTER_QUEUES, "cluster-queue", {"metadata": {"labels": {"chaos-harness/run-id": record.run_id}}})
     return record
 
 

@@ -9,11 +9,12 @@ from harness.targets.kubernetes.manifest_files import guide_queues
 from harness.targets.kubernetes.queue_objects import QueueObjects, put_back
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 
+RUN = "run-1"
 NAMESPACE = "harness-run-1"
 
 
 def objects(api: FakeApi, clock: ManualClock | None = None) -> QueueObjects:
-    return QueueObjects(api, clock or ManualClock(), guide_queues(), NAMESPACE)
+    return QueueObjects(api, clock or ManualClock(), guide_queues(), namespace=NAMESPACE, run_id=RUN)
 
 
 def active(api: FakeApi) -> None:
@@ -61,7 +62,7 @@ def test_what_was_not_there_is_gone_afterwards_queues_first():
     replaced = queues.replaced()
     queues.apply()
 
-    assert put_back(api, ManualClock(), replaced) == []
+    assert put_back(api, ManualClock(), replaced, run_id=RUN) == []
 
     assert {key[0] for key in api.objects} == {"localqueues"}  # it goes with the namespace
     deleted = [name for verb, name, _ in api.calls if verb == "delete"]
@@ -81,12 +82,41 @@ def test_what_was_there_is_as_it_was():
     queues.apply()
     assert api.objects["admissionchecks", "", "dws-prov"]["spec"]["controllerName"] != "another"
 
-    put_back(api, ManualClock(), replaced)
-    put_back(api, ManualClock(), replaced)
+    put_back(api, ManualClock(), replaced, run_id=RUN)
+    put_back(api, ManualClock(), replaced, run_id=RUN)
 
     assert api.objects["admissionchecks", "", "dws-prov"]["spec"]["controllerName"] == "another"
     assert ("provisioningrequestconfigs", "", "dws-config") not in api.objects
     assert all("resourceVersion" not in one.before for one in replaced)
+    assert "labels" not in api.objects["admissionchecks", "", "dws-prov"]["metadata"]  # it was never ours
+
+
+@pytest.mark.parametrize("labels", [{}, {"chaos-harness/run-id": "another"}])
+def test_what_somebody_else_has_made_since_is_not_deleted(labels):
+    """The run was killed when it had written down what it was about to make."""
+    api = FakeApi()
+    replaced = objects(api).replaced()
+    api.put(CLUSTER_QUEUES, {"metadata": {"name": "cluster-queue", "labels": labels}})
+
+    assert put_back(api, ManualClock(), replaced, run_id=RUN) == []
+
+    assert api.get(CLUSTER_QUEUES, "cluster-queue") is not None
+
+
+def test_what_takes_the_place_of_what_is_deleted_is_not_waited_for():
+    class Restless(FakeApi):
+        def delete(self, resource, name, namespace="", grace_s=None, uid=""):
+            is_there = super().delete(resource, name, namespace, grace_s, uid)
+            self.put(resource, {"metadata": {"name": name}})
+            return is_there
+
+    api, clock = Restless(), ManualClock()
+    queues = objects(api)
+    replaced = queues.replaced()
+    queues.apply()
+
+    assert put_back(api, clock, replaced, run_id=RUN) == []
+    assert clock.monotonic_s() == 0.0
 
 
 def test_an_object_that_kueue_holds_back_is_told():
@@ -99,7 +129,7 @@ def test_an_object_that_kueue_holds_back_is_told():
     replaced = queues.replaced()
     queues.apply()
 
-    problems = put_back(api, ManualClock(), replaced)
+    problems = put_back(api, ManualClock(), replaced, run_id=RUN)
 
     assert len(problems) == 3
     assert "resourceflavors default-cpu is still being deleted" in problems[0]
