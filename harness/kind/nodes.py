@@ -216,6 +216,7 @@ class NodeContainers:
 
     def forget(self, name: str) -> None:
         """Delete the node object, as GKE does when the machine is gone; a kubelet that lives registers it again when it restarts."""
+        self.state(name)
         words = ("delete", "node", name, "--ignore-not-found", "--wait=false")
         self._persist(lambda: kubectl(self._cluster, *words, deadline_s=DOCKER_S), self._clock.monotonic_s() + READY_S)
 

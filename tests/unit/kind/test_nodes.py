@@ -113,7 +113,7 @@ def test_no_container_of_another_cluster_is_touched(fake: FakeCluster, name: str
     assert fake.given == []
 
 
-@pytest.mark.parametrize("act", ["start", "stop", "kill", "state"])
+@pytest.mark.parametrize("act", ["start", "stop", "kill", "state", "forget"])
 def test_no_container_of_a_cluster_that_was_made_anew_is_touched(fake: FakeCluster, act: str) -> None:
     """It has the names of ours."""
     ours = NodeContainers(CLUSTER, ManualClock())
@@ -129,7 +129,7 @@ def test_no_container_of_a_cluster_that_was_made_anew_is_touched(fake: FakeClust
 
 
 @pytest.mark.parametrize("owner", ["", "/home/another/.cache/chaos-harness/clusters/c"])
-@pytest.mark.parametrize("act", ["start", "stop", "kill", "state"])
+@pytest.mark.parametrize("act", ["start", "stop", "kill", "state", "forget"])
 def test_no_container_of_a_cluster_that_only_has_the_name_of_ours_is_touched(fake: FakeCluster, act: str, owner: str) -> None:
     fake.owners["c-worker2"] = owner
 
