@@ -189,20 +189,19 @@ class RunningExecution:
         self.pending.append(timeout_line(key, self.t_s(), self.launch.timeout_s))
         self.give_notice(key, cause="timeout")
 
-    def end_all(self) -> list[Event]:
-        """Kill every attempt, read what was left to read, return the last events."""
+    def end_all(self, last: list[Event]) -> None:
+        """Kill every attempt, read what was left to read; what was seen until then is added to ``last``, whatever fails."""
         for key in list(self.attempts):
             with contextlib.suppress(LookupError):
                 self.send(key, signal.SIGKILL, cause="stop")
         deadline_s = self._clock.monotonic_s() + DRAIN_S_MAX
-        events = self._look()
+        last += self._look()
         while not all(attempt.is_over for attempt in self.attempts.values()) and self._clock.monotonic_s() < deadline_s:
             self._clock.sleep(0.0 if any(attempt.is_behind for attempt in self.attempts.values()) else self._end_round_s())
-            events += self._look()
+            last += self._look()
         for attempt in list(self.attempts.values()):
-            events += self._finish_attempt(attempt)
-        self._record.log(events)
-        return events
+            last += self._finish_attempt(attempt)
+        self._record.log(last)
 
     def close(self) -> None:
         """End what is left of the run and free everything, whatever fails on the way."""

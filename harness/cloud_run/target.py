@@ -23,6 +23,7 @@ class CloudRunTarget(ABC):
         self._clock = clock
         self._running: RunningExecution | None = None
         self._is_stopped = False
+        self._last: list[Event] = []
 
     @abstractmethod
     def _check(self, launch: Launch) -> None:
@@ -87,11 +88,12 @@ class CloudRunTarget(ABC):
 
     def stop(self) -> Sequence[Event]:
         """See ``Target``."""
-        if self._running is None or self._is_stopped:
-            return ()
-        self._is_stopped = True
-        with contextlib.closing(self._running):
-            return self._running.end_all()
+        if self._running is not None and not self._is_stopped:
+            self._is_stopped = True
+            with contextlib.closing(self._running):
+                self._running.end_all(self._last)
+        last, self._last = tuple(self._last), []
+        return last
 
     # ---- Signalable, Terminable --------------------------------------------------------------------------------------
 

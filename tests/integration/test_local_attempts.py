@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from harness.capabilities import Processes
-from harness.errors import BrokenHarnessError
+from harness.errors import BrokenHarnessError, StoreError
 from harness.history import AttemptStarted, Booted, SignalSent, StepDone
 from harness.targets import left_behind
 from tests.contract.driver import Run, python
@@ -30,6 +30,22 @@ def test_an_exit_status_that_is_taken_away_breaks_the_run_and_nothing_is_left(tm
     with pytest.raises(BrokenHarnessError, match="was taken by other code"):
         run.stop()
     assert left_behind(run.launch.run_id) == []
+    assert run.stop() == []
+
+
+def test_what_was_last_seen_is_not_lost_with_a_log_that_cannot_be_written(tmp_path, monkeypatch):
+    run = Run("local", tmp_path, ("sleep", "60")).start()
+    run.until(AttemptStarted)
+
+    def refuse(_events: object) -> None:
+        raise StoreError(path=run.launch.logs_dir, attempted="append to the log", reason="No space left on device")
+
+    monkeypatch.setattr(run.target._running._record, "log", refuse)
+    with pytest.raises(StoreError):
+        run.stop()
+
+    run.stop()
+    assert [(event.signal, event.cause) for event in run.exits()] == [(signal.SIGKILL, "stop")]
     assert run.stop() == []
 
 
