@@ -50,6 +50,8 @@ class RunOpened(Event, frozen=True, kw_only=True, tag="run.opened"):
 class RunClosed(Event, frozen=True, kw_only=True, tag="run.closed"):
     """Why the loop ended: the execution finished, the deadline passed, a hang was called, or the run was interrupted or broke.
 
+    One that could not be ended, healed or taken away broke too, at its end.
+
     Attributes:
         ended_s: When it ended: what a cluster does after that is done because we heal and clean. None in histories that do not tell.
     """
