@@ -4,7 +4,9 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.clock import Clock
 from harness.errors import StoreError, TargetUnavailableError
@@ -14,6 +16,21 @@ POLL_S = 0.5
 
 TURN_S_MAX = 1800.0
 """Longer than any scenario of a cluster takes; who holds the cluster for longer hangs."""
+
+
+class _Holder(NamedTuple):
+    """Who had it last, and when it took it: by the content of the file, and the time of that."""
+
+    process: str = ""
+    since_ns: int = 0
+
+    def __str__(self) -> str:
+        return f"process {self.process or 'of unknown id'}"
+
+    @property
+    def since(self) -> str:
+        """Whoever waits compares it with a clock on a wall: no day, for nobody may have it for that long."""
+        return f"{datetime.fromtimestamp(self.since_ns / 1e9, UTC):%H:%M:%S} UTC"
 
 
 class Lock:
@@ -39,7 +56,7 @@ class Lock:
         return self._descriptor >= 0
 
     def take(self, clock: Clock, say: Callable[[str], None] = lambda _: None) -> float:
-        """Wait for it, and say so once; returns for how many seconds.
+        """Wait for it, and say for whom, again when another has it; returns for how many seconds.
 
         Raises:
             StoreError: When the lock file cannot be made.
@@ -78,22 +95,27 @@ class Lock:
 
     def _wait(self, clock: Clock, say: Callable[[str], None]) -> Iterator[None]:
         """Let time pass, step by step, while others have it; for each holder as long as one may have it."""
-        say(f"another process {self._others}; waiting for it to end")
         holder, since_s = self._holder(), clock.monotonic_s()
+        say(self._waiting_for(holder))
         while clock.monotonic_s() <= since_s + self._patience_s:
             clock.sleep(POLL_S)
             yield
             if holder != (holder := self._holder()):
                 since_s = clock.monotonic_s()
-        reason = f"process {holder[0] or 'of unknown id'} {self._others} and has not ended within {self._patience_s:g} s"
+                say(self._waiting_for(holder))
+        reason = f"{holder} {self._others} and has not ended within {self._patience_s:g} s"
         raise TargetUnavailableError(target=self._target, reason=reason, advice="end it, then run `harness clean`")
 
-    def _holder(self) -> tuple[str, int]:
-        """The process that had it last, and when it took it; nobody when none ever had."""
+    def _waiting_for(self, holder: _Holder) -> str:
+        since = f", since {holder.since}" if holder.since_ns else ""
+        return f"{holder} {self._others}{since}; waiting for it to end"
+
+    def _holder(self) -> _Holder:
+        """The process that had it last; nobody when none ever had."""
         try:
-            return self._path.read_text().strip(), self._path.stat().st_mtime_ns
+            return _Holder(self._path.read_text().strip(), self._path.stat().st_mtime_ns)
         except FileNotFoundError:
-            return "", 0
+            return _Holder()
 
 
 def _hold(path: Path, wait: Iterator[None]) -> int:

@@ -2,18 +2,24 @@
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from harness.clock import ManualClock
 from harness.errors import StoreError, TargetUnavailableError
+from harness.kind.cache import turn_path
 from harness.kind.lock import POLL_S, TURN_S_MAX, Lock, Turn
 
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def taken_at() -> str:
+    return f"{datetime.fromtimestamp(turn_path('c').stat().st_mtime, UTC):%H:%M:%S} UTC"
 
 
 def test_one_run_at_a_time() -> None:
@@ -24,7 +30,7 @@ def test_one_run_at_a_time() -> None:
     assert said == []
     with pytest.raises(TargetUnavailableError) as refused:
         second.take(clock, said.append)
-    assert said == ["another process works on the cluster c; waiting for it to end"]
+    assert said == [f"process {os.getpid()} works on the cluster c, since {taken_at()}; waiting for it to end"]
     assert TURN_S_MAX < clock.monotonic_s() < TURN_S_MAX + 5
 
     first.free()
@@ -128,8 +134,9 @@ def test_who_waits_has_patience_with_each_holder_anew(tmp_path: Path) -> None:
     def is_followed_by_another() -> None:
         path.write_text("1\n")  # as whoever has it next writes there
 
-    clock = BusyClock([*[lambda: None] * 8, is_followed_by_another])
+    clock, said = BusyClock([*[lambda: None] * 8, is_followed_by_another]), list[str]()
     with pytest.raises(TargetUnavailableError, match="process 1 builds"):
-        waiting.take(clock)
+        waiting.take(clock, said.append)
+    assert [line.partition(",")[0] for line in said] == [f"process {os.getpid()} builds", "process 1 builds"]
     assert clock.monotonic_s() > 9 * POLL_S + 5
     first.free()
