@@ -100,15 +100,23 @@ def flavor_of(seen: WorkloadSeen) -> str:
 
 
 def note_of(seen: WorkloadSeen) -> str:
-    """What the cluster says of the state that a workload is in."""
+    """What the cluster says of the state that a workload is in; empty where it speaks of an earlier one.
+
+    ``Evicted`` keeps the message of the last eviction with "Previously: " before it, and ``QuotaReserved`` is renewed with that message
+    until the queue has looked at the workload again.
+
+    Source: kueue v0.17.0, pkg/workload (workload.go): resetActiveCondition, UnsetQuotaReservationWithCondition.
+    """
     state = state_of(seen)
+    evicted, reserved = seen.condition("Evicted"), seen.condition("QuotaReserved")
     if state == "checking":
         return "; ".join(_told_check(check) for check in seen.checks if check.state != "Ready")
     if state in ("evicting", "backoff", "deactivated"):
-        return _told(seen.condition("Evicted"))
+        return _told(evicted) if seen.holds("Evicted") else ""
     if state == "finished":
         return _told(seen.condition("Finished"))
-    return _told(seen.condition("QuotaReserved")) if state == "queued" else ""
+    is_stale = reserved is not None and seen.holds("Evicted") and evicted is not None and reserved.message == evicted.message
+    return _told(reserved) if state == "queued" and not is_stale else ""
 
 
 def _told(condition: ConditionState | None) -> str:
@@ -171,7 +179,10 @@ def _end_of(after: Stay | None) -> str:
     if after.state == "admitted":
         return f"admitted to {after.flavor}; the eviction before it was not seen"
     told = {"finished": "finished", "deactivated": "deactivated"}.get(after.state, "evicted")
-    return f"{told}: {after.notes[0][1]}" if after.notes else told
+    said = after.notes[0][1] if after.notes else ""
+    if said.startswith("Deactivated: "):
+        return f"deactivated: {said.removeprefix('Deactivated: ')}"  # its reason is the word itself
+    return f"{told}: {said}" if said else told
 
 
 def by_task(seen: Iterable[WorkloadSeen]) -> Mapping[int, Sequence[WorkloadSeen]]:

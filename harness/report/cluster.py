@@ -1,17 +1,23 @@
 """What was seen of a cluster, in order: queues with their pods, node pools with their nodes, admissions, and requests for capacity."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from harness.history import ClusterLeft, ConditionState, NodeSeen, PodSeen, PoolScaled, ProvisioningSeen, SubmissionSeen, WorkloadSeen
-from harness.lineage import Admission, Lineage, Stay
+from harness.lineage import Admission, Lineage, Stay, StayState
 
 PodState = Literal["pending", "running", "terminating"]
 NodeState = Literal["ready", "cordoned", "unready"]
 
 ENDED = ("Succeeded", "Failed", "Deleted")
 """Phases of a pod that is over; that of its container may be seen a second earlier, by its exit code."""
+
+WAITS_FOR: Mapping[StayState, str] = MappingProxyType(
+    {"evicting": "the end of its pods", "backoff": "the end of its back-off", "deactivated": "somebody to activate it again"}
+)
+"""In states whose own words say what has ended, and not what comes next."""
 
 ROWS_MAX = 80
 """Of a table; the history has all of them."""
@@ -215,13 +221,16 @@ def _admissions(task: int, lineage: Lineage, end_s: float) -> Iterator[Admission
     if last is None or last.state in ("admitted", "finished"):
         return
     asked_s = admissions[-1].ended_s if admissions and admissions[-1].ended_s is not None else stays[0].begin_s
-    said = _said([stay for stay in stays if stay.begin_s >= asked_s])
-    yield AdmissionRow(task=task, asked_s=asked_s, admission=None, waited_s=max(end_s - asked_s, 0.0), said=f"{last.state}: {said}")
+    before = _said([stay for stay in stays[:-1] if stay.begin_s >= asked_s])
+    said = "; ".join(dict.fromkeys(text for text in (before, last.notes[-1][1] if last.notes else "") if text))
+    told = f"{last.state}: {said}" if said else last.state
+    yield AdmissionRow(task=task, asked_s=asked_s, admission=None, waited_s=max(end_s - asked_s, 0.0), said=told)
 
 
 def _said(stays: Iterable[Stay]) -> str:
-    """What the queue said while a task waited: the last word of each state."""
-    return "; ".join(dict.fromkeys(stay.notes[-1][1] for stay in stays if stay.notes))
+    """What a task waited for: the last word of each state; why it had been evicted is told with the admission before."""
+    said = (WAITS_FOR.get(stay.state) or (stay.notes[-1][1] if stay.notes else "") for stay in stays)
+    return "; ".join(dict.fromkeys(text for text in said if text))
 
 
 def _requests(seen: Iterable[ProvisioningSeen]) -> Iterator[RequestRow]:

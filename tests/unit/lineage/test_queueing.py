@@ -66,7 +66,7 @@ def test_a_fallback_is_told_stay_by_stay():
     ]
     assert all(stay.end_s == after.begin_s for stay, after in pairwise(stays))
     assert stays[-1].end_s is None
-    assert [text for _, text in stays[3].notes] == ["Pending: by a job of higher priority", f"Pending: {NO_QUOTA}"]
+    assert [text for _, text in stays[3].notes] == [f"Pending: {NO_QUOTA}"]
     assert [text for _, text in stays[4].notes] == ["dws-prov Pending", f"dws-prov Pending: {STOCKOUT}"]
 
 
@@ -76,6 +76,24 @@ def test_admissions_say_since_when_they_were_asked_for_and_what_ended_them():
     assert (second.flavor, second.is_provisioned, second.end) == ("dws", True, "finished: Succeeded: Job finished")
     assert second.asked_s == first.ended_s
     assert second.waited_s > 0
+
+
+def test_words_of_an_earlier_state_are_none_of_this_one():
+    run = ClusterRun().submit().admit()
+    for _ in range(2):
+        run.is_active[0] = False
+        run.kueue()  # Kueue has not reacted yet: ``Evicted`` speaks of the time before
+        run.deactivate("Deactivated", "The workload is deactivated").reactivate()
+        previously = condition("Evicted", "False", "QuotaReserved", "Previously: The workload is deactivated")
+        run.flavors[0] = {"main": "on-demand"}
+        run.kueue(condition("QuotaReserved"), previously, condition("Admitted"))
+
+    lineage = trace(run.history().events)
+
+    told = [(stay.state, [text for _, text in stay.notes]) for stay in lineage.stays_of(0)]
+    cycle = [("admitted", []), ("deactivated", ["Deactivated: The workload is deactivated"]), ("queued", [])]
+    assert told == [*cycle, *cycle, cycle[0]]
+    assert [each.end for each in lineage.admissions_of(0)] == ["deactivated: The workload is deactivated"] * 2 + [""]
 
 
 def test_a_check_that_is_ready_is_waited_for_no_more():

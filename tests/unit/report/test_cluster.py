@@ -4,7 +4,7 @@ from harness.history import PodSeen, PoolScaled
 from harness.report.cluster import ClusterView, Spell, cluster_of
 from harness.report.page import page_of
 from tests.unit.checkers.builders import resumed
-from tests.unit.checkers.cluster_builders import STOCKOUT, ClusterRun, condition, fallen_back
+from tests.unit.checkers.cluster_builders import NO_QUOTA, STOCKOUT, ClusterRun, condition, fallen_back
 from tests.unit.report.records import record_of
 from tests.unit.report.test_page import words
 
@@ -62,6 +62,15 @@ def test_a_task_that_waits_to_the_end_has_a_row_too():
     assert row.waited_s > 30
     assert row.said.startswith("checking: ")
     assert [row.admission for row in view(ClusterRun().submit().admit().deactivate()).admissions][1] is None
+
+
+def test_what_ended_an_admission_is_not_what_the_next_one_waited_for():
+    run = ClusterRun().submit().admit().deactivate("Deactivated", "The workload is deactivated").reactivate().queued().admit()
+    first, second = view(run).admissions
+    assert first.admission.end == "deactivated: The workload is deactivated"
+    assert second.said == f"somebody to activate it again; Pending: {NO_QUOTA}"
+    (_, waiting) = view(ClusterRun().submit().admit().deactivate(message="dws-prov was rejected")).admissions
+    assert waiting.said == "deactivated: AdmissionCheck: dws-prov was rejected"
 
 
 def test_each_change_of_a_request_is_one_row():
