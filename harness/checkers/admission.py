@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from harness.checkers.cluster import admissions_of, fault_missed, last_stay, too_short, unseen
+from harness.checkers.cluster import admissions_of, last_stay, too_short, unseen
 from harness.checkers.evidence import Evidence, Ruling
+from harness.checkers.landed import missed
 from harness.lineage import Admission
 from harness.scenario.expectations import AdmittedTo
 from harness.verdict import Finding
@@ -19,7 +20,7 @@ def check(expectation: AdmittedTo, evidence: Evidence) -> Finding:
     waits_s: list[float] = []
     for task in range(len(expectation.flavors)):
         if not evidence.lineage.stays_of(task):
-            ruling.doubts.append(f"task {task}: {unseen('no workload')}")
+            ruling.doubts.append(f"task {task}: {unseen('no workload', evidence)}")
             continue
         admissions = admissions_of(task, evidence)
         admitted += len(admissions)
@@ -60,7 +61,7 @@ def _judge_flavors(task: int, admissions: Sequence[Admission], expectation: Admi
     is_short = seen == list(flavors[: len(seen)])
     if stay is not None and is_short and said and stay.state != "finished":
         wrong += f"; at the end it was {stay.state}: {said}"
-    doubt = fault_missed(evidence) or (early if is_short else "")
+    doubt = missed(evidence) or (early if is_short else "")
     if doubt:
         ruling.doubts.append(f"{wrong}; {doubt}")
     else:

@@ -32,7 +32,7 @@ def check(expectation: ChargesRetries, evidence: Evidence) -> Finding:
     for task in tasks_of(evidence):
         seen = [event for event in evidence.of_type(SubmissionSeen) if event.task == task and event.t_s <= looked_s(evidence)]
         if not seen:
-            ruling.doubts.append(f"task {task}: {unseen('no submitted object')}")
+            ruling.doubts.append(f"task {task}: {unseen('no submitted object', evidence)}")
             continue
         charges = list(_charges(seen))
         total = sum(charge.failed for charge in charges)

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from harness.checkers import landed
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import ClusterLeft, ProvisioningSeen
 from harness.lineage import Admission, Stay, StayState
-from harness.verdict import Outcome
 
 STANDINGS: Mapping[StayState, str] = MappingProxyType(
     {
@@ -24,9 +22,18 @@ STANDINGS: Mapping[StayState, str] = MappingProxyType(
 """Where a workload stands, as a promise has it, by its state."""
 
 
-def unseen(what: str) -> str:
+CLUSTER_TARGET = "kind"
+"""The target whose runs tell of queues, nodes and pods."""
+
+
+def is_on_cluster(evidence: Evidence) -> bool:
+    """Whether the run was on a target that is a cluster."""
+    return evidence.opened is not None and evidence.opened.target == CLUSTER_TARGET
+
+
+def unseen(what: str, evidence: Evidence) -> str:
     """Why nothing can be said of something that only a cluster has."""
-    return f"{what} was seen: this is told by a cluster alone (target kind)"
+    return f"{what} was seen" + ("" if is_on_cluster(evidence) else f": this is told by a cluster alone (target {CLUSTER_TARGET})")
 
 
 def tasks_of(evidence: Evidence) -> range:
@@ -39,12 +46,6 @@ def doubt_end(evidence: Evidence, ruling: Ruling) -> None:
     ruling.doubt_lost(evidence.lost("cluster"))
     if evidence.is_cut_short:
         ruling.doubts.append("the run was broken off, and what is missing might have come yet")
-
-
-def fault_missed(evidence: Evidence) -> str:
-    """What keeps another outcome than the promised one from accusing anybody: it may be owed to a fault that did not land; else empty."""
-    finding = landed.check(evidence)
-    return "" if finding.outcome is Outcome.VALID else f"not every fault has landed: {finding.reason}"
 
 
 def looked_s(evidence: Evidence) -> float:

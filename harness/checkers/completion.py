@@ -11,7 +11,8 @@ from harness.checkers.accounts import Account, account_of
 from harness.checkers.cluster import last_stay
 from harness.checkers.evidence import Evidence, Ruling, unknown
 from harness.checkers.storage import losses_of_last_good
-from harness.history import AttemptStarted, FaultFailed
+from harness.checkers.unstarted import was_submitted, why_never_run
+from harness.history import AttemptStarted, FaultFailed, RunClosed
 from harness.scenario import kind_of
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution
@@ -38,7 +39,7 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
     if len(durable) == len(accounts):
         ruling.measures["durable_step"] = float(min(durable))
     if closed.reason != "finished" and not _stands_still(accounts, evidence):
-        ruling.broken.append(f"the run had to be ended at {closed.t_s:.2f} s: {closed.reason}{_after(closed.detail)}; {accounts[0]}")
+        _judge_cut(accounts, closed, evidence, ruling)
     elif any(isinstance(injection.fault, CancelExecution) for injection in evidence.scenario.injections):
         _judge_cancel(accounts, evidence, ruling)
     elif evidence.scenario.within_budget:
@@ -52,6 +53,18 @@ def _stands_still(accounts: Sequence[Account], evidence: Evidence) -> bool:
     """Whether each task has ended or was deactivated by its queue: no waiting would have changed anything, and a failure was owed."""
     ended = [account.finished is not None or _is_deactivated(account.task, evidence) for account in accounts]
     return all(ended) and not evidence.scenario.within_budget
+
+
+def _judge_cut(accounts: Sequence[Account], closed: RunClosed, evidence: Evidence, ruling: Ruling) -> None:
+    """A run that had to be ended is blamed on what did not end; what nobody has submitted was given no time to."""
+    unfinished = [account for account in accounts if account.finished is None]
+    given = [account for account in unfinished if was_submitted(account.task, evidence)]
+    cut = f"the run had to be ended at {closed.t_s:.2f} s: {closed.reason}{_after(closed.detail)}"
+    if unfinished and not given:
+        ruling.doubts.append(f"{cut}, before task {unfinished[0].task} was submitted")
+        return
+    why = next((told for account in given if (told := why_never_run(account.task, evidence))), "")
+    ruling.broken.append(f"{why}; {cut}" if why else f"{cut}; {(given or accounts)[0]}")
 
 
 def _is_deactivated(task: int, evidence: Evidence) -> bool:
@@ -76,7 +89,8 @@ def _judge_work(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling)
         if account.finished is None:
             ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
         elif not account.finished.succeeded:
-            ruling.broken.append(f"{account}{_after(account.finished.detail)}")
+            why = why_never_run(account.task, evidence)
+            ruling.broken.append(f"{why}; {account}" if why else f"{account}{_after(account.finished.detail)}")
         else:
             _judge_success(account, evidence, ruling)
 

@@ -32,7 +32,7 @@ def check(_expectation: ConsumesProvisioning, evidence: Evidence) -> Finding:
     ruling.measures = {"hosts_judged": float(len(ran) + len(waited))}
     nothing = ""
     if not ran:
-        nothing = "no host ran on provisioned capacity" if evidence.of_type(PodSeen) else unseen("no pod")
+        nothing = "no host ran on provisioned capacity" if evidence.of_type(PodSeen) else unseen("no pod", evidence)
     return ruling.conclude(CHECKER, f"{len(ran)} hosts on provisioned capacity carry both annotations", nothing=nothing)
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from harness.checkers.evidence import Evidence, unknown, valid
 from harness.checkers.scripts import scripted
-from harness.history import FaultFailed, FaultObserved, FaultRequested
+from harness.checkers.unstarted import why_never_run
+from harness.history import ExecutionStarted, FaultFailed, FaultObserved, FaultRequested
 from harness.scenario import Injection, Trigger, injection_name
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
-from harness.verdict import Finding
+from harness.verdict import Finding, Outcome
 
 CHECKER = "landed"
 
@@ -50,8 +51,22 @@ def check(evidence: Evidence) -> Finding:
     missing = [told for has_landed, told in due if not has_landed]
     measures = {"faults_declared": float(len(due)), "faults_landed": float(len(landed))}
     if missing:
-        return unknown(CHECKER, f"{len(landed)} of {len(due)} faults landed: {missing[0]}", *missing, *landed, **measures)
+        why = _why_unplayed(evidence) or missing[0]
+        return unknown(CHECKER, f"{len(landed)} of {len(due)} faults landed: {why}", *missing, *landed, **measures)
     return valid(CHECKER, f"{len(due)} of {len(due)} faults were requested and observed", *landed, **measures)
+
+
+def missed(evidence: Evidence) -> str:
+    """What keeps another outcome than the promised one from accusing anybody: it may be owed to a fault that did not land; else empty."""
+    finding = check(evidence)
+    return "" if finding.outcome is Outcome.VALID else f"not every fault has landed: {finding.reason}"
+
+
+def _why_unplayed(evidence: Evidence) -> str:
+    """Why no execution began, where that is told; no fault had its moment then."""
+    closed = evidence.closed
+    is_unplayed = closed is not None and closed.reason == "error" and closed.detail and not evidence.of_type(ExecutionStarted)
+    return f"no execution began: {closed.detail}" if closed is not None and is_unplayed else ""
 
 
 def _due(evidence: Evidence) -> Iterator[_Due]:
@@ -105,9 +120,12 @@ def _awaited(at: Trigger) -> str:
 
 def _reached(due: _Due, evidence: Evidence) -> str:
     """How far the attempt came in which it should have acted."""
+    task = due.injection.victim.task
+    never = why_never_run(task, evidence)
+    if never:
+        return never
     if due.attempt is None:
         return f"the run had {len(evidence.lineage.attempts)} attempts"
-    task = due.injection.victim.task
     attempt = next((attempt for attempt in evidence.lineage.attempts_of(task) if attempt.number == due.attempt), None)
     if attempt is None:
         return f"task {task} had no attempt {due.attempt}"

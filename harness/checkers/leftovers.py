@@ -17,7 +17,7 @@ def check(_expectation: LeavesNothing, evidence: Evidence) -> Finding:
     left = [event for event in looked if event.what != "none"]
     ruling.broken += [_told(event) for event in left]
     ruling.measures = {"left": float(len(left))}
-    nothing = "" if looked else "nobody looked at what was left in the cluster: " + unseen("no such look")
+    nothing = "" if looked else "nobody looked at what was left in the cluster: " + unseen("no such look", evidence)
     return ruling.conclude(CHECKER, "the look after the end found nothing of the job in the cluster", nothing=nothing)
 
 

@@ -2,8 +2,9 @@
 
 import re
 
-from harness.checkers.cluster import STANDINGS, fault_missed, last_stay, looked_s, tasks_of, too_short, unseen
+from harness.checkers.cluster import STANDINGS, last_stay, looked_s, tasks_of, too_short, unseen
 from harness.checkers.evidence import Evidence, Ruling
+from harness.checkers.landed import missed
 from harness.history import WorkloadSeen
 from harness.lineage import Stay, state_of
 from harness.scenario.expectations import WorkloadEnds
@@ -26,7 +27,7 @@ def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Rul
     stay = last_stay(task, evidence)
     seen = _workload(task, stay, evidence) if stay is not None else None
     if stay is None or seen is None:
-        ruling.doubts.append(f"task {task}: {unseen('no workload')}")
+        ruling.doubts.append(f"task {task}: {unseen('no workload', evidence)}")
         return
     standing = STANDINGS[stay.state]
     told = f": {stay.notes[-1][1]}" if stay.notes else ""
@@ -41,7 +42,7 @@ def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Rul
     elif expectation.message and not any(re.search(expectation.message, text) for text in _texts(seen)):
         wrong = f"{where}, and nothing that it says matches {expectation.message!r}: {'; '.join(_texts(seen))}"
     early = too_short(task, evidence, expectation.watched_s, is_quiet=not wrong)
-    doubt = early or (fault_missed(evidence) if wrong else "")
+    doubt = early or (missed(evidence) if wrong else "")
     if doubt:
         ruling.doubts.append(f"{doubt}; {wrong or where}")
     elif wrong:

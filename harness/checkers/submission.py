@@ -19,7 +19,7 @@ def check(_expectation: SubmittedOnce, evidence: Evidence) -> Finding:
     for task in tasks_of(evidence):
         seen = [event for event in evidence.of_type(SubmissionSeen) if event.task == task]
         if not seen:
-            ruling.doubts.append(f"task {task}: {unseen('no submitted object')}")
+            ruling.doubts.append(f"task {task}: {unseen('no submitted object', evidence)}")
             continue
         first_seen = {event.uid: event for event in reversed(seen)}
         objects += len(first_seen)

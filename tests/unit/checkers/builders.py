@@ -74,10 +74,17 @@ class Run:
     task: int = 0
     number: int = 0
     is_surveyed: bool = True
+    target: str = "local"
 
     def __post_init__(self) -> None:
         self.add(
-            RunOpened, schema=SCHEMA_VERSION, run_id="r", scenario="s", target="local", seed=0, opened_at="2026-01-01T00:00:00.000+00:00"
+            RunOpened,
+            schema=SCHEMA_VERSION,
+            run_id="r",
+            scenario="s",
+            target=self.target,
+            seed=0,
+            opened_at="2026-01-01T00:00:00.000+00:00",
         )
         granted = self.platform
         self.add(

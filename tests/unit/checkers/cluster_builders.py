@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from harness.history import (
     CheckState,
+    ClusterEventSeen,
     ClusterLeft,
     ConditionState,
     NodeSeen,
@@ -33,6 +34,7 @@ class ClusterRun(Run):
     flavors: dict[int, dict[str, str]] = field(default_factory=dict)
     checks: dict[int, tuple[CheckState, ...]] = field(default_factory=dict)
     is_active: dict[int, bool] = field(default_factory=dict)
+    target: str = "kind"
 
     # ---- the submitted object ----
 
@@ -124,6 +126,11 @@ class ClusterRun(Run):
     ) -> "ClusterRun":
         """What is seen of a host of the current attempt."""
         self.here(PodSeen, **{"name": name, "uid": f"u-{name}", "rank": 0, "node": node, "pool": pool, "phase": phase, **fields})
+        return self
+
+    def warns(self, object_name: str, reason: str, message: str) -> "ClusterRun":
+        """An event of Kubernetes warns of something."""
+        self.add(ClusterEventSeen, object_name=object_name, reason=reason, message=message, is_warning=True)
         return self
 
     # ---- the end ----

@@ -1,0 +1,67 @@
+"""A task that never ran, told from one that ran and fell short: in Kubernetes' own words, for no word of the job is there to go by."""
+
+from harness.checkers.cluster import is_on_cluster, looked_s
+from harness.checkers.evidence import Evidence
+from harness.history import ClusterEventSeen, PodSeen, SubmissionSeen, WorkloadSeen
+
+WAITING = ("Pending", "Deleted")
+"""Phases of a pod that say nothing of its having run."""
+
+WHY_NOT = "Failed"
+"""Begins the reasons of events that tell why something is not made, bound or begun: ``FailedCreate``, ``FailedScheduling``,
+``FailedMount``, ``FailedToCreateWorkerPod``. Others, as ``BackOff``, tell what came of that.
+
+Source: kubernetes, pkg/kubelet/events/event.go, pkg/controller/controller_utils.go; kuberay, controllers/ray/utils/constant.go.
+"""
+
+
+def was_submitted(task: int, evidence: Evidence) -> bool:
+    """Whether anything of a task was seen; on a cluster it is submitted some time after the start, elsewhere with it."""
+    seen = (event.task == task for kind in (SubmissionSeen, WorkloadSeen, PodSeen) for event in evidence.of_type(kind))
+    return not is_on_cluster(evidence) or bool(evidence.lineage.attempts_of(task)) or any(seen)
+
+
+def why_never_run(task: int, evidence: Evidence) -> str:
+    """That a task never ran, and what Kubernetes and Kueue say of it; empty when it ran, or nothing is said."""
+    if not is_on_cluster(evidence) or _has_run(task, evidence):
+        return ""
+    words = [told for told in (_warning(task, evidence), _note(task, evidence)) if told]
+    return f"task {task} never ran: {'; '.join(words)}" if words else ""
+
+
+def _has_run(task: int, evidence: Evidence) -> bool:
+    """An attempt of a RayJob begins with its head, while its hosts may never come."""
+    attempts = evidence.lineage.attempts_of(task)
+    is_ray = any(event.object_kind == "RayJob" for event in evidence.of_type(SubmissionSeen) if event.task == task)
+    if not is_ray or any(life.events for attempt in attempts for life in attempt.incarnations):
+        return bool(attempts)
+    hosts = [pod for pod in evidence.of_type(PodSeen) if pod.task == task and pod.role == "host"]
+    return any(pod.phase not in WAITING for pod in hosts)
+
+
+def _warning(task: int, evidence: Evidence) -> str:
+    """The last event that warns of what keeps its objects from running."""
+    names = _names_of(task, evidence)
+    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= looked_s(evidence)]
+    mine = [event for event in warned if _is_of(event.object_name, names)]
+    telling = [event for event in mine if event.reason.startswith(WHY_NOT)] or mine
+    return f"{telling[-1].object_name}: {telling[-1].reason}: {' '.join(telling[-1].message.split())}" if telling else ""
+
+
+def _names_of(task: int, evidence: Evidence) -> set[str]:
+    """Of its object and of what that makes, which is named after it. What Kueue says of the workload is in its conditions."""
+    submitted = [event for event in evidence.of_type(SubmissionSeen) if event.task == task]
+    pods = {event.name for event in evidence.of_type(PodSeen) if event.task == task}
+    return {event.name for event in submitted} | {event.ray_cluster for event in submitted if event.ray_cluster} | pods
+
+
+def _is_of(object_name: str, names: set[str]) -> bool:
+    kind, _, name = object_name.partition("/")
+    return kind != "Workload" and any(name == own or name.startswith(f"{own}-") for own in names)
+
+
+def _note(task: int, evidence: Evidence) -> str:
+    """What Kueue said last of its place in the queue."""
+    stays = [stay for stay in evidence.lineage.stays_of(task) if stay.begin_s <= looked_s(evidence)]
+    said = [(note, stay.state) for stay in stays for t_s, note in stay.notes if t_s <= looked_s(evidence)]
+    return f"its workload was {said[-1][1]}: {said[-1][0]}" if said else ""
