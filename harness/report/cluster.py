@@ -8,7 +8,9 @@ from typing import Literal
 from harness.history import ClusterLeft, ConditionState, NodeSeen, PodSeen, PoolScaled, ProvisioningSeen, SubmissionSeen, WorkloadSeen
 from harness.lineage import Admission, Lineage, Stay, StayState
 
-PodState = Literal["pending", "running", "terminating"]
+PodState = Literal["pending", "running", "orphaned", "terminating"]
+"""``orphaned``: running by the API alone, for its node is gone or not ready: the control plane gives it up tens of seconds later."""
+
 NodeState = Literal["ready", "cordoned", "unready"]
 
 ENDED = ("Succeeded", "Failed", "Deleted")
@@ -133,10 +135,11 @@ def cluster_of(lineage: Lineage, end_s: float) -> ClusterView | None:
 def _queue(task: int, lineage: Lineage) -> Queue:
     seen = [event.queue for event in lineage.of_type(WorkloadSeen) if event.task == task and event.queue]
     pods = [event for event in lineage.of_type(PodSeen) if event.task == task]
-    return Queue(task=task, name=seen[0] if seen else "", stays=lineage.stays_of(task), pods=tuple(_pods(pods)))
+    nodes = sorted(lineage.of_type(NodeSeen), key=lambda event: event.t_s)
+    return Queue(task=task, name=seen[0] if seen else "", stays=lineage.stays_of(task), pods=tuple(_pods(pods, nodes)))
 
 
-def _pods(seen: Sequence[PodSeen]) -> Iterator[Pod]:
+def _pods(seen: Sequence[PodSeen], nodes: Sequence[NodeSeen]) -> Iterator[Pod]:
     by_uid: dict[str, list[PodSeen]] = {}
     for event in sorted(seen, key=lambda event: event.t_s):
         by_uid.setdefault(event.uid, []).append(event)
@@ -144,14 +147,46 @@ def _pods(seen: Sequence[PodSeen]) -> Iterator[Pod]:
         last = events[-1]
         bound = next((event for event in reversed(events) if event.node), last)
         place = f"{bound.node} of {bound.pool}" if bound.pool else bound.node
+        away = tuple(_away(event for event in nodes if event.name == bound.node and event.t_s >= events[0].t_s))
+        spells = _spells((event.t_s, _state_of_pod(event)) for event in events)
         yield Pod(
             name=last.name,
             role=last.role,
             rank=last.rank,
             place=place or "no node",
-            spells=tuple(_spells((event.t_s, _state_of_pod(event)) for event in events)),
+            spells=tuple(part for spell in spells for part in _orphan(spell, away)),
             end=_end_of(events),
         )
+
+
+def _away(seen: Iterable[NodeSeen]) -> Iterator[tuple[float, float]]:
+    """When a node was not ready, or gone for good: one that comes back under its name brings back no pod."""
+    since_s: float | None = None
+    for event in seen:
+        if event.state == "True" and since_s is not None:
+            yield since_s, event.t_s
+            since_s = None
+        elif event.state != "True" and since_s is None:
+            since_s = event.t_s
+        if event.state == "Deleted":
+            break
+    if since_s is not None:
+        yield since_s, float("inf")
+
+
+def _orphan(spell: Spell, away: Iterable[tuple[float, float]]) -> Iterator[Spell]:
+    """Cut out of a spell the times in which the pod's node was away."""
+    cursor_s, end_s = spell.begin_s, float("inf") if spell.end_s is None else spell.end_s
+    for gone_s, back_s in away if spell.state == "running" else ():
+        begin_s, until_s = max(gone_s, cursor_s), min(back_s, end_s)
+        if begin_s >= until_s:
+            continue
+        if begin_s > cursor_s:
+            yield Spell("running", cursor_s, begin_s)
+        yield Spell("orphaned", begin_s, None if until_s == float("inf") else until_s)
+        cursor_s = until_s
+    if cursor_s < end_s:
+        yield Spell(spell.state, cursor_s, spell.end_s)
 
 
 def _state_of_pod(event: PodSeen) -> PodState | None:

@@ -16,7 +16,7 @@ from harness.report.timeline.lane import Lane
 from harness.report.timeline.progress import Progress
 from harness.report.timeline.queues import draw_cluster
 from harness.report.timeline.scale import Scale, Tick
-from harness.report.timeline.shapes import WIDTH_PX, Label, Shape, bar, text_width
+from harness.report.timeline.shapes import BAR_PX_MIN, WIDTH_PX, Bar, Label, Shape, bar, text_width
 from harness.report.timeline.stairs import STAIR_PX, draw_stair
 from harness.report.timeline.symbols import arrange
 from harness.report.timeline.tracks import Track
@@ -76,8 +76,8 @@ class Picture:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What a legend must explain."""
-        return frozenset(shape.kind for shape in self.shapes)
+        """What a legend must explain; a state of the cluster that is too short to be seen explains itself by its title alone."""
+        return frozenset(shape.kind for shape in self.shapes if not _is_sliver(shape))
 
     @property
     def has_strip(self) -> bool:
@@ -120,6 +120,10 @@ def paint(scene: Scene, scale: Scale, *, identity: str, title: str, description:
         ticks=scale.ticks(),
         shapes=tuple(shapes),
     )
+
+
+def _is_sliver(shape: Shape) -> bool:
+    return isinstance(shape, Bar) and shape.width <= BAR_PX_MIN and shape.kind.startswith(("stay ", "pod ", "node "))
 
 
 def _place(scene: Scene, scale: Scale, y: float) -> Iterator[Lane]:

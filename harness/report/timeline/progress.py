@@ -19,7 +19,7 @@ class Loss:
 
     Attributes:
         base_step: The step that a later life went back to.
-        points: The steps behind it as they were done, from where they began to the end of the life.
+        points: The steps behind it as they were done, from where they began to the last one: what came after it was no work.
     """
 
     base_step: int
@@ -142,14 +142,12 @@ def _acknowledged(lives: tuple[Incarnation, ...]) -> Iterator[Point]:
 def _losses(lineage: Lineage, task: int) -> Iterator[Loss]:
     lives = lineage.incarnations_of(task)
     cuts = cuts_of(lives)
-    for index, life in enumerate(lives):
+    for life in lives:
         base = cuts[life.number]
         lost = [(step.t_s, step.step) for step in life.steps if base >= 0 and step.step > base]
         if not lost or life.restored_step is None:
             continue
         kept_s = [step.t_s for step in life.steps if step.step <= base and step.t_s <= lost[0][0]]
         begin_s = max([*kept_s, life.started.t_s if life.started is not None else life.began_s])
-        next_s = lives[index + 1].began_s if index + 1 < len(lives) else lost[-1][0]
-        ended_s = min(life.ended_s if life.ended_s is not None else next_s, next_s)
         first = (min(begin_s, lost[0][0]), max(base, life.restored_step))
-        yield Loss(base_step=base, points=(first, *lost, (max(ended_s, lost[-1][0]), lost[-1][1])))
+        yield Loss(base_step=base, points=(first, *lost))

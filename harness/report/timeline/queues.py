@@ -13,6 +13,8 @@ STAY_PX, POD_PX, NODE_PX = 13.0, 5.0, 5.0
 """Heights of a stay, of a pod and of a node; between rows of pods or nodes lies ``GAP_PX``."""
 
 GAP_PX, LANE_GAP_PX, NOTE_PX = 1.5, 9.0, 12.0
+PODS_GAP_PX = 4.0
+"""Between the notes and the pods: letters reach below their line."""
 
 QUEUES_MAX, POD_ROWS_MAX, NODE_ROWS_MAX, NOTE_ROWS_MAX = 6, 8, 6, 2
 """More make the picture longer than a screen; the tables have all of them."""
@@ -30,6 +32,12 @@ _TITLES = {
     "evicting": "evicted, its pods are being stopped",
     "deactivated": "deactivated: nobody will try again",
     "finished": "finished",
+}
+_POD_TITLES = {
+    "pending": "pending",
+    "running": "running",
+    "orphaned": "running by the API, its node gone or not ready,",
+    "terminating": "terminating",
 }
 _WORDS = {"queued": "queued", "backoff": "backoff", "checking": "checking", "evicting": "evicted", "deactivated": "deactivated"}
 
@@ -55,7 +63,7 @@ def _draw_queue(queue: Queue, scale: Scale, y: float, end_s: float, *, is_only: 
     y += STAY_PX
     notes, y = _draw_notes(queue.stays, scale, y, end_s)
     shapes += notes
-    pods, y = _draw_pods(queue.pods, scale, y + 2, end_s)
+    pods, y = _draw_pods(queue.pods, scale, y + PODS_GAP_PX, end_s)
     shapes += pods
     return shapes, y + LANE_GAP_PX
 
@@ -69,7 +77,7 @@ def _draw_stay(stay: Stay, scale: Scale, y: float, end_s: float) -> Iterator[Sha
     title = f"{_TITLES[stay.state]}{flavor} from {moment(stay.begin_s)} s, for {duration(until_s - stay.begin_s)}{said}"
     begin, end = scale.x(stay.begin_s), scale.x(until_s)
     if stay.state == "finished":
-        yield Mark(kind="done", x=begin + 5, y=y + STAY_PX / 2, title=title)
+        yield Mark(kind="finished", x=begin + 5, y=y + STAY_PX / 2, title=title)
         yield Label(kind="mark-label", x=begin + 13, y=y + 10, text="finished")
         return
     kind = "provisioned" if stay.state == "admitted" and stay.has_checks else stay.state
@@ -80,8 +88,12 @@ def _draw_stay(stay: Stay, scale: Scale, y: float, end_s: float) -> Iterator[Sha
 
 
 def _draw_notes(stays: Sequence[Stay], scale: Scale, y: float, end_s: float) -> tuple[list[Shape], float]:
-    """What the cluster said, below the stays: what holds a task up first, then the rest; texts that find no room are in the titles."""
-    told = [(stay.state not in HOLDS_UP, note_s, text) for stay in stays if stay.state != "finished" for note_s, text in stay.notes[-1:]]
+    """What the cluster said, below the stays: what holds a task up first, then the rest; texts that find no room are in the titles.
+
+    What it says again and again, as at each of several evictions, is written once.
+    """
+    said = [(stay.state not in HOLDS_UP, note_s, text) for stay in stays if stay.state != "finished" for note_s, text in stay.notes[-1:]]
+    told = {text: (is_minor, note_s, text) for is_minor, note_s, text in sorted(said, reverse=True)}.values()
     rows: list[list[Label]] = [[] for _ in range(NOTE_ROWS_MAX)]
     for _, note_s, text in sorted(told):
         if scale.holds(note_s, note_s) and note_s <= end_s:
@@ -143,7 +155,8 @@ def _draw_pod(pod: Pod, scale: Scale, y: float, end_s: float) -> Iterator[Shape]
         until_s = end_s if spell.end_s is None else spell.end_s
         if scale.holds(spell.begin_s, until_s):
             end = f"; {pod.end}" if pod.end and spell is pod.spells[-1] else ""
-            title = f"{who}, pod {pod.name} on {pod.place}: {spell.state} from {moment(spell.begin_s)} s to {moment(until_s)} s{end}"
+            during = f"from {moment(spell.begin_s)} s to {moment(until_s)} s"
+            title = f"{who}, pod {pod.name} on {pod.place}: {_POD_TITLES[spell.state]} {during}{end}"
             yield bar(f"pod {spell.state}", scale.x(spell.begin_s), scale.x(until_s), y=y, height=POD_PX, title=title)
 
 

@@ -53,7 +53,10 @@ def _outside(places: Sequence[float], areas: Sequence[tuple[float, float]]) -> l
 
 
 def _lost(lane: Lane) -> Iterator[Shape]:
-    """Steps that a later life went back behind: from the last one that was kept to the end."""
+    """Steps that a later life went back behind: from the last one that was kept to the last that was done, or broken off by the fault.
+
+    What comes after, until somebody noticed, was no work.
+    """
     steps = lane.track.steps()
     lost = [step for step in steps if lane.track.is_lost(step)]
     if not lost:
@@ -61,7 +64,8 @@ def _lost(lane: Lane) -> Iterator[Shape]:
     kept_s = [step.t_s for step in steps if not lane.track.is_lost(step) and step.t_s <= lost[0].t_s]
     started = lane.track.life.started if lane.track.life is not None else None
     begin_s = max([*kept_s, started.t_s if started is not None else lane.track.begin_s])
-    end_s = max(lane.track.end_s(lane.end_s), begin_s)
+    broken_off_s = max((span.end_s for span in lane.track.spans if span.category == "lost"), default=begin_s)
+    end_s = max(begin_s, lost[-1].t_s, min(broken_off_s, lane.track.end_s(lane.end_s)))
     if lane.scale.holds(begin_s, end_s):
         title = f"{count(len(lost), 'step')} lost: executed, and done again later"
         yield bar("lost", lane.scale.x(begin_s), lane.scale.x(end_s), y=lane.body_y + SAVE_PX, height=STEP_PX, title=title)

@@ -7,8 +7,10 @@ import pytest
 from harness.history import CheckpointsSeen, HangCalled, SaveBegun
 from harness.report.timeline import timeline_of
 from harness.report.timeline.picture import Picture
+from harness.report.timeline.progress import progress_of
 from harness.report.timeline.shapes import LEFT_PX, RIGHT_PX, WIDTH_PX, Bar, Label, Mark, Path
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
+from tests.unit.checkers.cluster_builders import ClusterRun
 from tests.unit.report.records import KILL, record_of
 
 RIGHT = WIDTH_PX - RIGHT_PX
@@ -61,6 +63,20 @@ def test_every_step_has_a_tick_and_lost_ones_are_told_apart():
     (loss,) = paths(found, "loss")
     assert "2 steps lost" in lost.title
     assert "2 steps lost" in loss.title
+
+
+def test_only_work_is_lost_and_not_the_time_in_which_nobody_noticed_the_death():
+    run = ClusterRun().submit().admit().node().pod()
+    run.attempt(0).begin().steps(1, 7).request("1-lose-node", "lose-node").observe("1-lose-node").node(state="Deleted")
+    run.t_s += 60
+    run.pod(phase="Deleted").exit(signal=9, cause="fault").attempt(1).pod("pod-1").begin(5).steps(6, 20).complete()
+    whole = timeline_of(record_of(run)).whole
+    assert whole is not None
+    (lost,) = bars(whole, "lost")
+    (life, _) = bars(whole, "life")
+    assert lost.width < 0.1 * life.width
+    (loss,) = progress_of(run.evidence().lineage, 0, steps=20).losses
+    assert loss.points[-1][0] < run.t_s - 60
 
 
 def test_a_fault_is_requested_observed_and_its_moment_is_drawn_through():

@@ -27,7 +27,7 @@ def test_a_resume_goes_on_from_the_checkpoint_and_what_was_beyond_it_is_lost():
     assert [points[0][1] for points in found.executed] == [0, 5]
     (loss,) = found.losses
     assert (loss.base_step, loss.steps) == (5, 2)
-    assert [step for _, step in loss.points] == [5, 6, 7, 7]
+    assert [step for _, step in loss.points] == [5, 6, 7]
 
 
 def test_a_save_is_durable_from_its_acknowledgement_and_not_from_when_it_was_looked_at():

@@ -47,6 +47,39 @@ def test_what_holds_a_task_up_is_written_below_it():
     assert notes[0].x + text_width(notes[0].text) <= WIDTH_PX
 
 
+def test_what_is_said_at_each_of_several_evictions_is_written_once_and_above_the_pods():
+    run = ClusterRun().submit()
+    for number in range(3):
+        run.admit().pod(f"pod-{number}")
+        run.t_s += 5
+        run.deactivate("Deactivated", "The workload is deactivated").pod(f"pod-{number}", phase="Deleted").reactivate()
+    found = picture(run.admit().close())
+    (note,) = [label for label in labels(found) if "The workload is deactivated" in label.text]
+    assert note.y + 3 <= min(pod.y for pod in bars(found, "pod running"))
+
+
+def test_a_legend_explains_only_what_can_be_seen():
+    run = ClusterRun().submit().queued().admit()
+    run.t_s += 600
+    kinds = picture(run.close()).kinds
+    assert "stay admitted" in kinds
+    assert "stay queued" not in kinds
+
+
+def test_a_pod_whose_node_is_gone_is_not_drawn_as_one_that_runs():
+    run = ClusterRun().node().node("node-2").pod().pod("pod-1", rank=1, node="node-2")
+    run.t_s += 5
+    run.node(state="Deleted").node("node-2", state="Unknown").node()
+    run.t_s += 5
+    run.node("node-2")
+    run.t_s += 5
+    found = picture(run.pod(phase="Deleted").close())
+    gone, silent = bars(found, "pod orphaned")
+    assert "running by the API, its node gone or not ready" in gone.title
+    assert len(bars(found, "pod running")) == 3  # the second pod is back with its node
+    assert gone.width > silent.width
+
+
 def test_notes_do_not_touch_and_the_check_comes_before_the_quota():
     run = ClusterRun().submit()
     for _ in range(6):
