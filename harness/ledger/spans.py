@@ -14,10 +14,11 @@ from harness.lineage import Attempt, Incarnation
 
 Category = Literal["productive", "lost", "save", "provision", "start", "restore", "compile", "wind-down", "requeue", "detect"]
 """``productive``: steps that were retained; ``lost``: steps that were not, and the unfinished one at a death; ``save``: the job stood
-still to save; ``provision``: attempt started, no process of the job spoke yet; ``start``: until it is ready to train, but for ``restore``:
-loading checkpoints; ``compile``: what the first step took more than the others; ``wind-down``: from the last step after a notice, or the
-last word before a good end, to the exit; ``requeue``: between two attempts, or two lives of one. On a cluster the time between two lives,
-and before the first, is told more finely, with ``detect``: see ``harness.ledger.waiting``."""
+still to save; ``provision``: attempt started, no process of the job spoke yet; ``start``: until it is ready to train, or until its first
+step where it does not say so, but for ``restore``: loading checkpoints; ``compile``: what the first step took more than the others;
+``wind-down``: from the last step after a notice, or the last word before a good end, to the exit; ``requeue``: between two attempts, or two
+lives of one. On a cluster the time between two lives, and before the first, is told more finely, with ``detect``: see
+``harness.ledger.waiting``."""
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
@@ -43,12 +44,12 @@ def spans_of(attempt: Attempt, begin_s: float, end_s: float, *, cuts: Mapping[in
     cursor_s = begin_s
     for life, after in pairwise(attempt.incarnations):
         died_s, next_s = (min(max(t_s, cursor_s), end_s) for t_s in (hits.died_s(life, after), after.began_s))
-        spans += _split_compile(list(_walk(life, cursor_s, died_s, cuts[life.number])))
+        spans += _split_first_step(list(_walk(life, cursor_s, died_s, cuts[life.number])), life)
         if next_s > died_s:
             spans.append(Span(category="requeue", begin_s=died_s, end_s=next_s, attempt=attempt.number))
         cursor_s = max(died_s, next_s)
     last = attempt.incarnations[-1]
-    return [*spans, *_split_compile(list(_walk(last, cursor_s, end_s, cuts[last.number])))]
+    return [*spans, *_split_first_step(list(_walk(last, cursor_s, end_s, cuts[last.number])), last)]
 
 
 _CLOSING = frozenset({StepDone, SaveBegun, SaveEnded, Booted, RestoreBegun, Restored, Started, SigtermSeen, Done})
@@ -57,7 +58,7 @@ _CLOSING = frozenset({StepDone, SaveBegun, SaveEnded, Booted, RestoreBegun, Rest
 
 def _walk(life: Incarnation, begin_s: float, end_s: float, cut: int) -> Iterator[Span]:
     """Go through what rank 0 said; each word closes the span before it."""
-    words = [event for event in life.events if type(event) in _CLOSING and event.rank == 0 and event.t_s <= end_s]
+    words = _words(life, end_s)
     phase = _Phase(cut=cut)
     cursor_s = begin_s
     for index, event in enumerate(words):
@@ -71,6 +72,13 @@ def _walk(life: Incarnation, begin_s: float, end_s: float, cut: int) -> Iterator
         cursor_s = until_s
     if end_s > cursor_s:
         yield Span(category=phase.category_at_end(life), begin_s=cursor_s, end_s=end_s, attempt=life.attempt)
+
+
+def _words(life: Incarnation, end_s: float) -> Sequence[JobEvent]:
+    """What closes a span; that one host is done, in the log that a silent job's hosts share, does not while others train on."""
+    words = [event for event in life.events if type(event) in _CLOSING and event.rank == 0 and event.t_s <= end_s]
+    last = max((index for index, event in enumerate(words) if isinstance(event, StepDone)), default=-1)
+    return [event for index, event in enumerate(words) if index > last or not isinstance(event, Done)]
 
 
 @dataclass(slots=True)
@@ -137,18 +145,23 @@ class _Phase:
         return "productive" if self.cut < 0 or step <= self.cut else "lost"
 
 
-def _split_compile(spans: list[Span]) -> list[Span]:
-    """Take out of a life's first step what it took longer than the median of the others."""
+def _split_first_step(spans: list[Span], life: Incarnation) -> list[Span]:
+    """Take out of a life's first step what it took longer than the median of the others: compilation.
+
+    Of a life that never said when it was ready it is its start, and all of it where nothing tells how long a step takes: with Ray, or a
+    model to be loaded, minutes pass before the first line on a step.
+    """
     steps = [index for index, span in enumerate(spans) if span.step >= 0]
-    if len(steps) < 3:
+    is_told = life.started is not None
+    if not steps or (is_told and len(steps) < 3):
         return spans
     first = spans[steps[0]]
-    usual_s = statistics.median(spans[index].seconds for index in steps[1:])
+    usual_s = statistics.median(spans[index].seconds for index in steps[1:]) if len(steps) >= 3 else 0.0
     border_s = first.end_s - usual_s
-    if not first.begin_s < border_s < first.end_s:
+    if not first.begin_s < border_s or (is_told and border_s >= first.end_s):
         return spans
     parts = [
-        msgspec.structs.replace(first, category="compile", end_s=border_s, step=-1),
+        msgspec.structs.replace(first, category="compile" if is_told else "start", end_s=border_s, step=-1),
         msgspec.structs.replace(first, begin_s=border_s),
     ]
     return [*spans[: steps[0]], *parts, *spans[steps[0] + 1 :]]

@@ -213,6 +213,35 @@ def test_a_silent_job_s_time_is_told_from_its_steps():
     assert ledger.spans[-1].category == "wind-down"
 
 
+def test_what_comes_before_the_first_step_of_a_silent_job_is_its_start_and_no_training():
+    run = Run(SILENT, is_surveyed=False).attempt(0)
+    run.t_s += 80
+    for step in (1, 1, 30, 30, 40, 40):  # each of two hosts prints it, and Ray hands the lines on together
+        run.here(StepDone, step=step)
+        run.t_s += 3 if step == 30 else 0
+    ledger = kept(run.exit(0))
+    assert told(ledger)[0][0] == "start"
+    assert (ledger.total("start"), ledger.total("productive")) == (pytest.approx(80), pytest.approx(6.6))
+    every = Run(SILENT, is_surveyed=False).attempt(0)
+    every.t_s += 80
+    ledger = kept(every.step(1).step(2).step(3).step(4).exit(0))
+    assert told(ledger)[0][0] == "start"
+    assert (ledger.total("start"), ledger.total("productive"), ledger.total("compile")) == (pytest.approx(80), pytest.approx(0.4), 0)
+
+
+def test_that_one_host_is_done_does_not_end_the_training_of_the_others():
+    run = Run(SILENT, is_surveyed=False).attempt(0).step(1).step(2).step(3).here(Done, step=2)
+    run.t_s += 5
+    ledger = kept(run.step(4).here(Done, step=4).exit(0))
+    assert (ledger.total("productive"), ledger.total("wind-down")) == (pytest.approx(5.5), pytest.approx(0.2))
+
+
+def test_a_silent_job_of_one_step_has_no_time_that_could_be_told_from_its_start():
+    run = Run(SILENT, is_surveyed=False).attempt(0)
+    run.t_s += 10
+    assert kept(run.step(1).exit(0)).total("productive") == 0
+
+
 def test_what_was_never_retained_is_lost_though_nobody_went_back_behind_it():
     failed = Run().attempt(0).begin().steps(1, 7).exit(1, retried=False).finish(succeeded=False)
     assert [span.step for span in kept(failed).spans if span.category == "lost"] == [6, 7, -1]
