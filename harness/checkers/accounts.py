@@ -10,6 +10,7 @@ from harness.verdict import Outcome
 
 DURABLE = "durable step"
 REPORTED = "reported step, for no checkpoint of the final step is owed"
+WORD = "job's own word, for nothing tells how many steps it had to do"
 RESULT = "result file, for no checkpoint of the final step is owed"
 
 
@@ -46,11 +47,13 @@ class Account:
     def __str__(self) -> str:
         end = "was not seen to end"
         if self.finished is not None:
-            end = f"{'succeeded' if self.finished.succeeded else 'failed'} after {self.finished.attempts} attempts"
+            number = self.finished.attempts
+            end = f"{'succeeded' if self.finished.succeeded else 'failed'} after {number} attempt{'' if number == 1 else 's'}"
         reported, durable = ("unknown" if step is None else str(step) for step in (self.reported, self.durable))
-        return (
-            f"task {self.task} {end}: executed {self.executed}, reported {reported}, durable {durable} of {self.final or 'unknown'} steps"
-        )
+        told = f"task {self.task} {end}: executed {self.executed}, reported {reported}"
+        if not self.final and self.durable is None:
+            return told
+        return f"{told}, durable {durable} of {self.final or 'unknown'} steps"
 
     def completeness(self, evidence: Evidence) -> Completeness:
         """Whether the work is done: by the durable step where one is owed, else by what the job reported and left as its result."""
@@ -72,7 +75,7 @@ class Account:
         if self.reported is not None and self.final and self.reported != self.final:
             return Completeness(Outcome.INVALID, REPORTED, f"it reported step {self.reported} as its end, not step {self.final}")
         if self.reported is not None:
-            return Completeness(Outcome.VALID, REPORTED, "it reported its end")
+            return Completeness(Outcome.VALID, REPORTED if self.final else WORD, "it reported its end")
         if evidence.scenario.workload.speaks_protocol and evidence.is_job_heard and not evidence.lost("events"):
             return Completeness(Outcome.INVALID, REPORTED, "it never said that it was done")
         if result is not None:

@@ -31,10 +31,9 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
         return unknown(CHECKER, f"the run {how}, so nobody knows how it would have ended")
     accounts = [account_of(task, evidence) for task in range(evidence.scenario.platform.tasks)]
     ruling = Ruling(facts=[str(account) for account in accounts])
-    ruling.measures = {
-        "final_step": float(max(account.final for account in accounts)),
-        "executed_step": float(min(account.executed for account in accounts)),
-    }
+    final = max(account.final for account in accounts)
+    ruling.measures = {"final_step": float(final)} if final else {}
+    ruling.measures["executed_step"] = float(min(account.executed for account in accounts))
     durable = [account.durable for account in accounts if account.durable is not None]
     if len(durable) == len(accounts):
         ruling.measures["durable_step"] = float(min(durable))

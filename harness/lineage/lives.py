@@ -105,8 +105,8 @@ class Incarnation:
 
     @property
     def done(self) -> Done | None:
-        """When it held itself to be complete."""
-        return next(iter(self.of_type(Done, rank=0)), None)
+        """When it held itself to be complete: in the log that a silent job's hosts share, when the last of them did."""
+        return next(reversed(self.of_type(Done, rank=0)), None)
 
     @property
     def sigterm_seen(self) -> SigtermSeen | None:

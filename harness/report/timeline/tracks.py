@@ -101,8 +101,8 @@ class Track:
         return self._said(SigtermSeen)
 
     def ends_said(self) -> tuple[Done, ...]:
-        """When it held itself to be complete."""
-        return self._said(Done)
+        """When it held itself to be complete: in the log that a silent job's hosts share, when the last of them did."""
+        return self._said(Done)[-1:]
 
     def markers(self) -> tuple[Marked, ...]:
         """Markers of its own."""

@@ -55,7 +55,7 @@ def test_a_task_that_failed_within_the_budget_is_broken():
     run = Run().attempt(0).begin().steps(1, 7).exit(1, retried=False).finish(succeeded=False, detail="exit code 1")
     finding = judge(run)
     assert finding.outcome is Outcome.INVALID
-    assert "failed after 1 attempts: executed 7, reported unknown, durable 5 of 20 steps (exit code 1)" in finding.reason
+    assert "failed after 1 attempt: executed 7, reported unknown, durable 5 of 20 steps (exit code 1)" in finding.reason
 
 
 @pytest.mark.parametrize("why", ["deadline", "hang"])
@@ -125,7 +125,19 @@ def test_the_final_step_may_come_from_the_job():
     run = Run(unsaid).attempt(0).boot().start(0, steps=10).steps(1, 10).done(10).exit(0).finish()
     assert "durable 10 of 10 steps" in judge(run).reason
     nobody = msgspec.structs.replace(SILENT, steps=0, outside=Outside(logs=LogPatterns(done="done")))
-    assert judge(Run(nobody).attempt(0).steps(1, 10).done(10).exit(0).finish()).outcome is Outcome.VALID
+    finding = judge(Run(nobody, is_surveyed=False).attempt(0).steps(1, 10).done(10).exit(0).finish())
+    assert finding.outcome is Outcome.VALID
+    assert finding.reason == (
+        "task 0 succeeded after 1 attempt: executed 10, reported 10 "
+        "(complete by the job's own word, for nothing tells how many steps it had to do)"
+    )
+    assert "final_step" not in finding.measures
+
+
+def test_a_silent_job_of_several_hosts_has_reported_its_end_when_the_last_of_them_has():
+    nobody = msgspec.structs.replace(SILENT, steps=0, outside=Outside(logs=LogPatterns(step=r"step (?P<step>\d+)", done="done")))
+    run = Run(nobody, is_surveyed=False).attempt(0).step(30).done(30).step(40).done(40).exit(0).finish()
+    assert "executed 40, reported 40" in judge(run).reason
 
 
 def test_outside_the_budget_a_clean_failure_is_owed():

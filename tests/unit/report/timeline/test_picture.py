@@ -9,7 +9,7 @@ from harness.report.timeline import timeline_of
 from harness.report.timeline.picture import Picture
 from harness.report.timeline.progress import progress_of
 from harness.report.timeline.shapes import LEFT_PX, RIGHT_PX, WIDTH_PX, Bar, Label, Mark, Path
-from tests.unit.checkers.builders import Run, resumed, uninterrupted
+from tests.unit.checkers.builders import SILENT, Run, resumed, uninterrupted
 from tests.unit.checkers.cluster_builders import ClusterRun
 from tests.unit.report.records import KILL, record_of
 
@@ -77,6 +77,14 @@ def test_only_work_is_lost_and_not_the_time_in_which_nobody_noticed_the_death():
     assert lost.width < 0.1 * life.width
     (loss,) = progress_of(run.evidence().lineage, 0, steps=20).losses
     assert loss.points[-1][0] < run.t_s - 60
+
+
+def test_a_job_of_several_hosts_says_once_that_it_is_done():
+    run = Run(SILENT).attempt(0).step(30).done(30).step(40).done(40).exit(0).finish()
+    whole = timeline_of(record_of(run)).whole
+    assert whole is not None
+    (done,) = marks(whole, "done")
+    assert "step 40" in done.title
 
 
 def test_a_fault_is_requested_observed_and_its_moment_is_drawn_through():
