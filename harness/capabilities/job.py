@@ -170,6 +170,20 @@ class Signalable(Protocol):
 
 
 @runtime_checkable
+class LaunchChecking(Protocol):
+    """What cannot be launched here is known from what is written, before anything is waited for or made."""
+
+    def check_launch(self, launch: Launch) -> None:
+        """See that a job can be launched, as far as that can be told without starting anything; its directories need not be there yet.
+
+        Raises:
+            UsageError: When it cannot, naming the field.
+            TargetUnavailableError: When the target is not here.
+        """
+        ...
+
+
+@runtime_checkable
 class TurnTaking(Protocol):
     """Runs on this target share what cannot be shared, so they take turns."""
 

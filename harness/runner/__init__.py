@@ -14,7 +14,7 @@ from harness.checkers import judge
 from harness.clock import Clock
 from harness.history import GoldenKnown, History, Repeated, RunOpened, read_history
 from harness.runner import golden
-from harness.runner.binding import belongs_to, refuse_missing_capabilities
+from harness.runner.binding import belongs_to, refuse_missing_capabilities, refuse_unlaunchable
 from harness.runner.play import Stage, play
 from harness.runner.progress import Progress
 from harness.runner.replay import replay_script
@@ -85,6 +85,7 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     """
     mine = target()
     refuse_missing_capabilities(scenario, mine)
+    refuse_unlaunchable(scenario, mine, root=options.root, seed=options.seed)
     known: GoldenKnown | None = None
     uninterrupted: bytes | None = None
     if golden.is_needed(scenario.expects):

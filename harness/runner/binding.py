@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.capabilities import ImageHost, Launch, MemoryLimiter, QueueHost, Target
+from harness.capabilities import ImageHost, Launch, LaunchChecking, MemoryLimiter, QueueHost, Target
 from harness.errors import CapabilityMissingError
 from harness.faults import missing_capability
 from harness.scenario import Scenario, Workload, injection_name, kind_of
@@ -30,6 +30,18 @@ def refuse_missing_capabilities(scenario: Scenario, target: Target) -> None:
             raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=kind_of(injection.fault))
     for needs, problem in _platform_problems(scenario, target).items():
         raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=problem)
+
+
+def refuse_unlaunchable(scenario: Scenario, target: Target, *, root: Path, seed: int) -> None:
+    """Refuse what the target can tell to be wrong from what is written; no directory is made for it, and nobody is waited for.
+
+    Raises:
+        UsageError: As the target says.
+        TargetUnavailableError: Likewise.
+    """
+    if isinstance(target, LaunchChecking):
+        unmade = RunDirectory(root)
+        target.check_launch(launch_of(scenario, unmade, target=target, run_id="", root=root, seed=seed, epoch_s=0.0))
 
 
 def _platform_problems(scenario: Scenario, target: Target) -> dict[str, str]:

@@ -6,7 +6,7 @@ from harness.kind.nodes import DOCKER_S
 from harness.kind.nodes import READY_S as NODES_READY_S
 from harness.targets.kubernetes.api import NAMESPACES, is_run_namespace, resource_of
 from harness.targets.kubernetes.grounds import Grounds
-from harness.targets.kubernetes.manifest_files import guide_queues, read_queues
+from harness.targets.kubernetes.manifest_files import queues_of
 from harness.targets.kubernetes.pools import NodePools, first_sizes
 from harness.targets.kubernetes.predecessors import take_away_predecessors
 from harness.targets.kubernetes.queue_objects import QueueObjects
@@ -31,9 +31,8 @@ class Arrangement:
 
     def __init__(self, grounds: Grounds, storage: RunStorage, pools: NodePools) -> None:
         launch = grounds.launch
-        queues = read_queues(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
         self._grounds, self._storage, self._pools = grounds, storage, pools
-        self._queues = QueueObjects(grounds.api, grounds.clock, queues, namespace=grounds.namespace, run_id=launch.run_id)
+        self._queues = QueueObjects(grounds.api, grounds.clock, queues_of(launch), namespace=grounds.namespace, run_id=launch.run_id)
         self.record: RunRecord | None = None
         self._ready_by_s = float("inf")
         self._is_ready = False

@@ -11,10 +11,14 @@ from typing import Any
 
 import yaml
 
+from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError
 from harness.targets.kubernetes.api import Object, resource_of
 
 GUIDE_QUEUES = "guide_b_queues.yaml"
+
+JOB_FIELD, QUEUES_FIELD = "cluster.manifest", "cluster.queues"
+"""Of a scenario: what names the files."""
 
 QUEUE_KINDS = (
     "ClusterQueue",
@@ -37,6 +41,15 @@ def guide_queues() -> list[Object]:
     return parse_manifest(text, document=GUIDE_QUEUES)
 
 
+def queues_of(launch: Launch) -> list[Object]:
+    """The queue objects of a run: its own, or the guide's.
+
+    Raises:
+        InvalidDocumentError: As ``read_queues``.
+    """
+    return read_queues(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
+
+
 def read_queues(path: Path) -> list[Object]:
     """Kueue's objects for a run.
 
@@ -45,7 +58,8 @@ def read_queues(path: Path) -> list[Object]:
     """
     problem = "is none of the queues, and of a file of queues nothing else is put back after the run"
     advice = f"it may bring {', '.join(QUEUE_KINDS)}; write a job, and what belongs to it, into the file that `cluster.manifest` names"
-    return _only(QUEUE_KINDS, read_manifest(path), document=str(path), problem=problem, advice=advice)
+    found = read_manifest(path, field=QUEUES_FIELD)
+    return _only(QUEUE_KINDS, found, document=f"{QUEUES_FIELD} {path}", problem=problem, advice=advice)
 
 
 def read_job(path: Path) -> list[Object]:
@@ -56,11 +70,12 @@ def read_job(path: Path) -> list[Object]:
     """
     problem = "belongs to the whole cluster, and a job brings only what lies in its run's namespace and goes with it"
     advice = "write it, with all that the queues need, into the file that `cluster.queues` names: that is put back after the run"
-    return _only(JOB_KINDS, read_manifest(path), document=str(path), problem=problem, advice=advice)
+    found = read_manifest(path, field=JOB_FIELD)
+    return _only(JOB_KINDS, found, document=f"{JOB_FIELD} {path}", problem=problem, advice=advice)
 
 
-def read_manifest(path: Path) -> list[Object]:
-    """The objects of a file.
+def read_manifest(path: Path, *, field: str = "") -> list[Object]:
+    """The objects of a file; ``field`` of the scenario names it.
 
     Raises:
         InvalidDocumentError: When it cannot be read, or an object is none that the cluster target knows.
@@ -68,8 +83,10 @@ def read_manifest(path: Path) -> list[Object]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidDocumentError(document=str(path), field="", problem=str(error)) from error
-    return parse_manifest(text, document=str(path))
+        problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        advice = "its path is relative to the root of the catalogue" if isinstance(error, FileNotFoundError) else ""
+        raise InvalidDocumentError(document=f"{field} {path}".lstrip(), field="", problem=problem, advice=advice) from error
+    return parse_manifest(text, document=f"{field} {path}".lstrip())
 
 
 def parse_manifest(text: str, *, document: str) -> list[Object]:

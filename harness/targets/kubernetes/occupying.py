@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from harness.kind import RUN_ID_LABEL, KindCluster
 from harness.kind.topology import TPU_RESOURCE
 from harness.targets.kubernetes.api import JOBS, PODS, PRIORITY_CLASSES, RESOURCE_FLAVORS, WORKLOADS, Api, Object, name_of, uid_of
-from harness.targets.kubernetes.submission import PRIORITY_LABEL, QUEUE_LABEL
+from harness.targets.kubernetes.needs import QUEUE_LABEL
+from harness.targets.kubernetes.submission import PRIORITY_LABEL
 from harness.undo import DeleteObject
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"

@@ -70,8 +70,22 @@ class PodEdits:
         written = [one for one in main.get("env") or [] if one["name"] not in _names(given)]
         defaults = [one for one in variables if one["name"] not in _names(given) | _names(written)]
         main["env"] = [*given, *defaults, *written]
+        self._refuse_taken_place(main)
         spec["volumes"] = [*(spec.get("volumes") or []), *self._volumes()]
         main["volumeMounts"] = [*(main.get("volumeMounts") or []), *self._mounts()]
+
+    def _refuse_taken_place(self, main: Object) -> None:
+        """See that a manifest mounts nothing where we do; the API server would refuse the pod.
+
+        Raises:
+            InvalidDocumentError: When it does.
+        """
+        ours = {str(one["mountPath"]) for one in self._mounts()}
+        taken = next((path for one in main.get("volumeMounts") or [] if (path := str(one.get("mountPath"))) in ours), None)
+        if taken is not None:
+            problem = f"{self.launch.cluster.manifest} mounts a volume at {taken}, where the harness mounts one"
+            advice = f"take the mount and its volume out of the manifest: checkpoints are at {CHECKPOINTS_AT} without it"
+            raise InvalidDocumentError(document=self.launch.job, field="cluster.manifest", problem=problem, advice=advice)
 
     def mount_environment(self, container: Object) -> None:
         """Add what a container beside the main one needs to run programs of the environment; the pod has the volume."""

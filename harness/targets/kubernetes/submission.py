@@ -3,19 +3,19 @@
 import copy
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError
 from harness.kind.topology import ACCELERATOR_LABEL, POOL_LABEL, TOPOLOGY_LABEL, TPU_RESOURCE
 from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object, Resource, resource_of
 from harness.targets.kubernetes.inventory import RANK_LABELS
-from harness.targets.kubernetes.manifest_files import read_job
+from harness.targets.kubernetes.manifest_files import JOB_FIELD, queues_of, read_job
+from harness.targets.kubernetes.needs import QUEUE_LABEL, refuse_unmet
 from harness.targets.kubernetes.pod_edits import PodEdits, constants, from_field
 
 NAME_LENGTH_MAX = 40
 """Of the part that is the job's: KubeRay allows names of 47 characters, and makes longer ones of them."""
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 """Source: https://kueue.sigs.k8s.io/docs/concepts/workload_priority_class/."""
 
@@ -47,7 +47,7 @@ class Submission:
         self._launch = edits.launch
         self._cluster = edits.launch.cluster
         self._ray_version = ray_version
-        self._written = _read(self._launch.root / self._cluster.manifest) if self._cluster.manifest else []
+        self._written = _read(self._launch) if self._cluster.manifest else []
         if self.resource == RAY_JOBS:
             _refuse_slice(self._launch.job, chips=self._cluster.chips, hosts=self._launch.ranks)
 
@@ -230,18 +230,21 @@ def _refuse_slice(job: str, *, chips: int, hosts: int) -> None:
         )
 
 
-def _read(path: Path) -> list[Object]:
-    manifests = read_job(path)
+def _read(launch: Launch) -> list[Object]:
+    path = launch.root / launch.cluster.manifest
+    manifests, document = read_job(path), f"{JOB_FIELD} {path}"
     submitted = [one for one in manifests if one["kind"] in ("Job", "RayJob")]
     if len(submitted) != 1:
         problem = f"holds {len(submitted)} Jobs and RayJobs"
         raise InvalidDocumentError(
-            document=str(path), field="", problem=problem, advice="write one, and `tasks` for how often it is submitted"
+            document=document, field="", problem=problem, advice="write one, and `tasks` for how often it is submitted"
         )
     version = submitted[0]["apiVersion"]
     known = {"Job": JOBS.api_version, "RayJob": RAY_JOBS.api_version}[submitted[0]["kind"]]
     if version != known:
-        raise InvalidDocumentError(document=str(path), field="apiVersion", problem=f"is {version}", advice=f"write {known}")
+        raise InvalidDocumentError(document=document, field="apiVersion", problem=f"is {version}", advice=f"write {known}")
+    others = [one for one in manifests if one is not submitted[0]]
+    refuse_unmet(submitted[0], others, queues_of(launch), document=document)
     return manifests
 
 

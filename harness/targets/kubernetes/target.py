@@ -19,13 +19,16 @@ from harness.targets.kubernetes.execution import ClusterExecution
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.inventory import Inventory
+from harness.targets.kubernetes.manifest_files import queues_of
 from harness.targets.kubernetes.nodes import NodeHosting
+from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.pods import PodHosting
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.presence import UP_ADVICE
 from harness.targets.kubernetes.queue import QueueHosting
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.signalling import ProcessHosting
+from harness.targets.kubernetes.submission import Submission
 
 CHECKED_S = 5.0
 """The cluster is asked who it is no more often than that."""
@@ -54,6 +57,14 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
     def fidelity(self) -> Sequence[Fidelity]:
         """See ``Target``."""
         return FIDELITY
+
+    def check_launch(self, launch: Launch) -> None:
+        """See ``LaunchChecking``. Neither the cluster nor whoever has it is asked: only what is written is read."""
+        cluster = _recorded_cluster()
+        edits = PodEdits(launch=launch, cluster=cluster, storage=RunStorage(cluster.shared_dir, launch))
+        edits.check()
+        queues_of(launch)
+        Submission(edits, ray_version="").build(0)
 
     def take_turn(self, say: Callable[[str], None] = lambda _: None) -> float:
         """See ``TurnTaking``. The cluster is asked only then: whoever had it may have killed its API server."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.capabilities import Launch
 from harness.clock import ManualClock
 from harness.errors import CapabilityMissingError, HistoryCorruptError, InvalidDocumentError, StoreError
 from harness.history import Event, FaultFailed, GoldenKnown
@@ -122,6 +123,24 @@ def test_a_fault_that_could_not_act_makes_the_run_unknown(bench: Bench):
 def test_a_fault_that_the_target_cannot_cause_is_refused_before_anything_starts(bench: Bench):
     with pytest.raises(CapabilityMissingError):
         bench.run(Injection(fault=CancelExecution(), at=AtStep(step=3)))
+    assert [target.asked for target in bench.targets] == [[]]
+    assert not bench.store.root.exists()
+
+
+def test_what_the_target_can_tell_to_be_wrong_is_refused_before_any_run_and_any_wait(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    asked: list[Launch] = []
+
+    def refuse(_self: FakeTarget, launch: Launch) -> None:
+        asked.append(launch)
+        raise InvalidDocumentError(document="job", field="cluster.manifest", problem="is wrong")
+
+    monkeypatch.setattr(FakeTarget, "check_launch", refuse, raising=False)
+    monkeypatch.setattr(FakeTarget, "take_turn", lambda *_: pytest.fail("it has waited"), raising=False)
+
+    with pytest.raises(InvalidDocumentError, match=r"cluster\.manifest: is wrong"):
+        bench.run(KILL)
+
+    assert [(launch.job, launch.command, launch.root) for launch in asked] == [("job", ("job",), bench.root.resolve())]
     assert [target.asked for target in bench.targets] == [[]]
     assert not bench.store.root.exists()
 

@@ -67,7 +67,7 @@ def test_a_file_of_queues_brings_only_what_is_put_back(host: Host, tmp_path: Pat
         arrangement_of(host, tmp_path)
 
     number = len(guide_queues()) + 1
-    assert str(caught.value).startswith(f"{tmp_path / 'queues.yaml'}: document {number}: {what}")
+    assert str(caught.value).startswith(f"cluster.queues {tmp_path / 'queues.yaml'}: document {number}: {what}")
     assert "ClusterQueue, LocalQueue, ResourceFlavor" in caught.value.advice
     with_queues(host, tmp_path, queues)
     arrangement_of(host, tmp_path)

@@ -141,7 +141,7 @@ kind: Job
 metadata:
   name: as-written
   namespace: default
-  labels: {kueue.x-k8s.io/queue-name: other-queue}
+  labels: {kueue.x-k8s.io/queue-name: user-queue}
   annotations: {a: b}
 spec:
   backoffLimit: 0
@@ -161,7 +161,7 @@ spec:
 
 def test_a_manifest_is_submitted_as_it_is_written_but_for_what_ties_it_to_the_run(tmp_path):
     (tmp_path / "job.yaml").write_text(MANIFEST)
-    submission = submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+    submission = submission_of(tmp_path, cluster=Cluster(manifest="job.yaml", queue="of-no-manifest"))
 
     job = submission.build(0)
 
@@ -169,7 +169,7 @@ def test_a_manifest_is_submitted_as_it_is_written_but_for_what_ties_it_to_the_ru
     assert config["data"] == {"train.py": "print(1)"}
     written = list(yaml.safe_load_all(MANIFEST))[1]
     assert job["metadata"]["name"] == "job-0"
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "other-queue"
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "user-queue"
     assert job["metadata"]["annotations"] == {"a": "b"}
     assert "namespace" not in job["metadata"]
     assert job["spec"]["backoffLimit"] == 0
@@ -248,14 +248,172 @@ def test_a_job_brings_nothing_that_belongs_to_the_whole_cluster(tmp_path, kind):
         submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
 
     assert str(caught.value).startswith(
-        f"{tmp_path / 'job.yaml'}: document 3: {kind} shared belongs to the whole cluster, and a job brings"
+        f"cluster.manifest {tmp_path / 'job.yaml'}: document 3: {kind} shared belongs to the whole cluster, and a job brings"
     )
     assert "into the file that `cluster.queues` names" in caught.value.advice
 
 
 def test_a_manifest_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InvalidDocumentError, match=r"no-such\.yaml"):
+    with pytest.raises(InvalidDocumentError) as caught:
         submission_of(tmp_path, cluster=Cluster(manifest="no-such.yaml"))
+
+    path = tmp_path / "no-such.yaml"
+    assert str(caught.value) == f"cluster.manifest {path}: No such file or directory; its path is relative to the root of the catalogue"
+
+
+def written(**pod: Any) -> str:
+    """A manifest whose pod says more."""
+    config, job = yaml.safe_load_all(MANIFEST)
+    job["spec"]["template"]["spec"] |= pod
+    return yaml.safe_dump_all([config, job])
+
+
+def first_container(**fields: Any) -> list[Any]:
+    return [{"name": "main", **fields}]
+
+
+@pytest.mark.parametrize(
+    ("pod", "field", "what"),
+    [
+        ({"serviceAccountName": "trainer"}, "serviceAccountName", "ServiceAccount trainer"),
+        (
+            {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "ckpt"}}]},
+            "volumes[0].persistentVolumeClaim",
+            "PersistentVolumeClaim ckpt",
+        ),
+        ({"volumes": [{"name": "a", "secret": {"secretName": "key"}}]}, "volumes[0].secret", "Secret key"),
+        ({"volumes": [{"name": "a", "configMap": {"name": "other"}}]}, "volumes[0].configMap", "ConfigMap other"),
+        (
+            {"volumes": [{"name": "a", "projected": {"sources": [{"secret": {"name": "key"}}]}}]},
+            "volumes[0].projected.sources[0].secret",
+            "Secret key",
+        ),
+        ({"containers": first_container(envFrom=[{"secretRef": {"name": "key"}}])}, "containers[0].envFrom[0].secretRef", "Secret key"),
+        (
+            {"containers": first_container(env=[{"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "key", "key": "k"}}}])},
+            "containers[0].env[0].valueFrom.secretKeyRef",
+            "Secret key",
+        ),
+        (
+            {"initContainers": [{"name": "i", "envFrom": [{"configMapRef": {"name": "other"}}]}]},
+            "initContainers[0].envFrom[0].configMapRef",
+            "ConfigMap other",
+        ),
+    ],
+)
+def test_a_pod_that_names_what_its_namespace_will_not_have_is_refused(tmp_path, pod, field, what):
+    (tmp_path / "job.yaml").write_text(written(**pod))
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    start = f"cluster.manifest {tmp_path / 'job.yaml'}: spec.template.spec.{field}: {what} is not there: a run has a namespace of its own"
+    assert str(caught.value).startswith(start)
+    assert caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        {"serviceAccountName": "default"},
+        {"volumes": [{"name": "a", "configMap": {"name": "script"}}, {"name": "b", "secret": {"secretName": "key", "optional": True}}]},
+        {"containers": first_container(envFrom=[{"configMapRef": {"name": "script"}}, {"configMapRef": {"name": "x", "optional": True}}])},
+        {"volumes": [{"name": "a", "emptyDir": {}}], "initContainers": None},
+    ],
+)
+def test_a_pod_that_names_what_there_will_be_or_may_be_missing_is_submitted(tmp_path, pod):
+    (tmp_path / "job.yaml").write_text(written(**pod))
+
+    assert submission_of(tmp_path, cluster=Cluster(manifest="job.yaml")).build(0)["kind"] == "Job"
+
+
+def ray_job(**spec: Any) -> str:
+    """The manifest of a RayJob that says something else."""
+    job = next(one for one in yaml.safe_load_all((MANIFESTS / "rayjob_keeping_its_cluster.yaml").read_text()) if one["kind"] == "RayJob")
+    job["spec"] |= spec
+    return yaml.safe_dump(job)
+
+
+def test_every_pod_of_a_ray_job_is_looked_at(tmp_path):
+    template = {"spec": {"serviceAccountName": "trainer", "containers": first_container()}}
+    cluster = yaml.safe_load(ray_job())["spec"]["rayClusterSpec"]
+    for spec, place in (
+        ({"submitterPodTemplate": template}, "spec.submitterPodTemplate"),
+        ({"rayClusterSpec": cluster | {"headGroupSpec": {"template": template}}}, "spec.rayClusterSpec.headGroupSpec.template"),
+        (
+            {"rayClusterSpec": cluster | {"workerGroupSpecs": [*cluster["workerGroupSpecs"], {"groupName": "more", "template": template}]}},
+            "spec.rayClusterSpec.workerGroupSpecs[1].template",
+        ),
+    ):
+        (tmp_path / "job.yaml").write_text(ray_job(**spec))
+        with pytest.raises(InvalidDocumentError) as caught:
+            submission_of(tmp_path, cluster=Cluster(submits="ray-job", manifest="job.yaml"))
+        assert f": {place}.spec.serviceAccountName: ServiceAccount trainer is not there" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{kind: Job, apiVersion: batch/v1, metadata: {name: a}}", "spec.template.spec.containers: holds no container"),
+        (
+            "{kind: Job, apiVersion: batch/v1, metadata: {name: a}, spec: {template: {spec: {containers: []}}}}",
+            "spec.template.spec.containers: holds no container",
+        ),
+        (
+            "{kind: Job, apiVersion: batch/v1, metadata: {name: a}, spec: {template: {spec: {containers: [{image: b}]}}}}",
+            "containers[0]: has no name",
+        ),
+        (
+            "{kind: RayJob, apiVersion: ray.io/v1, metadata: {name: a}, spec: {entrypoint: b, clusterSelector: {c: d}}}",
+            "spec.rayClusterSpec.headGroupSpec.template.spec.containers: holds no container",
+        ),
+    ],
+)
+def test_a_job_without_pods_is_refused(tmp_path, text, problem):
+    (tmp_path / "job.yaml").write_text(text)
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    assert problem in str(caught.value)
+
+
+def test_a_manifest_in_a_queue_that_there_will_not_be_is_refused(tmp_path):
+    asks = MANIFEST.replace("user-queue", "team-a-queue")
+    (tmp_path / "job.yaml").write_text(asks)
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    label = "metadata.labels[kueue.x-k8s.io/queue-name]"
+    assert f"{label}: LocalQueue team-a-queue is not there; the run has user-queue; name one of these" in str(caught.value)
+
+
+def test_a_queue_that_the_job_or_the_run_brings_is_there(tmp_path):
+    queue = "{kind: LocalQueue, apiVersion: kueue.x-k8s.io/v1beta1, metadata: {name: team-a-queue}, spec: {clusterQueue: cluster-queue}}"
+    asks = MANIFEST.replace("user-queue", "team-a-queue")
+    (tmp_path / "job.yaml").write_text(f"{asks}---\n{queue}")
+    submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    (tmp_path / "job.yaml").write_text(asks)
+    (tmp_path / "queues.yaml").write_text(queue)
+    submission_of(tmp_path, cluster=Cluster(manifest="job.yaml", queues="queues.yaml"))
+
+    (tmp_path / "job.yaml").write_text(MANIFEST.replace("  labels: {kueue.x-k8s.io/queue-name: user-queue}\n", ""))
+    submission_of(tmp_path, cluster=Cluster(manifest="job.yaml", queues="queues.yaml"))
+
+
+def test_the_label_of_no_queue_stays_possible_where_the_scenario_itself_asks_for_it(tmp_path):
+    job = submission_of(tmp_path, cluster=Cluster(queue="users-queue")).build(0)
+
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "users-queue"
+
+
+def test_a_mount_in_the_place_of_the_checkpoints_is_refused(tmp_path):
+    (tmp_path / "job.yaml").write_text(MANIFEST.replace("mountPath: /app", "mountPath: /checkpoints"))
+
+    with pytest.raises(InvalidDocumentError, match=r"job: cluster\.manifest: job\.yaml mounts a volume at /checkpoints, where the harness"):
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml")).build(0)
 
 
 def test_a_directory_that_is_on_no_node_is_refused(tmp_path):
@@ -268,3 +426,20 @@ def test_a_slice_that_there_is_none_of_is_refused(tmp_path):
         submission_of(tmp_path, ranks=3, cluster=Cluster(submits="ray-job"))
 
     assert submission_of(tmp_path, ranks=3).build(0)["spec"]["completions"] == 3
+
+
+@pytest.mark.parametrize(
+    ("pod", "problem"),
+    [
+        ({"containers": first_container(env={"KEY": "value"})}, "spec.template.spec.containers[0].env: is no list"),
+        ({"containers": first_container(env=["KEY=value"])}, "spec.template.spec.containers[0].env[0]: is no mapping but 'KEY=value'"),
+        ({"volumes": [{"emptyDir": {}}]}, "spec.template.spec.volumes[0]: has no name"),
+    ],
+)
+def test_a_pod_that_is_not_written_as_a_pod_is_refused_with_its_place(tmp_path, pod, problem):
+    (tmp_path / "job.yaml").write_text(written(**pod))
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    assert problem in str(caught.value)

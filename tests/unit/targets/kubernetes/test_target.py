@@ -1,6 +1,7 @@
 """A run from its start to its end on a cluster in memory; what the controllers would do, the test does."""
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from harness.capabilities import (
     ControlPlaneHost,
     ImageHost,
     Launch,
+    LaunchChecking,
     NodeHost,
     PodHost,
     Processes,
@@ -23,7 +25,7 @@ from harness.capabilities import (
     TurnTaking,
 )
 from harness.clock import ManualClock, SystemClock
-from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
+from harness.errors import BrokenHarnessError, InvalidDocumentError, StoreError, TargetUnavailableError
 from harness.history import (
     AttemptExited,
     AttemptStarted,
@@ -198,7 +200,18 @@ def make(tmp_path: Path, api: ClusterApi, monkeypatch: pytest.MonkeyPatch) -> It
 def test_it_is_all_that_faults_ask_for():
     made: Target = target.KubernetesTarget(SystemClock())
 
-    for capability in (Signalable, Terminable, CheckpointStorage, ImageHost, PodHost, NodeHost, QueueHost, ControlPlaneHost, TurnTaking):
+    for capability in (
+        Signalable,
+        Terminable,
+        CheckpointStorage,
+        ImageHost,
+        PodHost,
+        NodeHost,
+        QueueHost,
+        ControlPlaneHost,
+        TurnTaking,
+        LaunchChecking,
+    ):
         assert isinstance(made, capability)
     assert made.fidelity() is FIDELITY
 
@@ -604,6 +617,32 @@ def test_where_no_cluster_is_it_says_what_to_do(monkeypatch, tmp_path):
 
     with pytest.raises(TargetUnavailableError, match="no cluster is up; run `harness up kind`"):
         target.KubernetesTarget(SystemClock()).take_turn()
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"directory": Path("/elsewhere")}, "/elsewhere is on no node of the cluster"),
+        ({"cluster": Cluster(manifest="no-such.yaml")}, r"cluster\.manifest .*no-such\.yaml: No such file or directory"),
+        ({"cluster": Cluster(queues="no-such.yaml")}, r"cluster\.queues .*no-such\.yaml: No such file or directory"),
+        ({"cluster": Cluster(manifest="taken.yaml")}, r"cluster\.manifest: taken\.yaml mounts a volume at /checkpoints"),
+    ],
+)
+def test_what_is_written_wrong_is_known_while_another_run_has_the_cluster(neighbour, tmp_path, fields, what):
+    beside = neighbour(ends_after=10**9, answers_after=10**9)
+    launch = Run(tmp_path, ClusterApi(), root=tmp_path).launch
+    mounts = [{"name": "a", "mountPath": "/checkpoints"}]
+    pod = {"containers": [{"name": "main", "volumeMounts": mounts}], "volumes": [{"name": "a", "emptyDir": {}}]}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "job"}, "spec": {"template": {"spec": pod}}}
+    (tmp_path / "taken.yaml").write_text(json.dumps(job))
+    made = target.KubernetesTarget(beside)
+
+    made.check_launch(launch)
+    with pytest.raises(InvalidDocumentError, match=what):
+        made.check_launch(dataclasses.replace(launch, **fields))
+
+    assert beside.monotonic_s() == 0.0
+    beside.turn.free()
 
 
 class Neighbour(ManualClock):

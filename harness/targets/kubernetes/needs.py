@@ -1,0 +1,150 @@
+"""What a written job needs of its namespace, and what of that will not be there: a run's namespace holds what the run brings.
+
+What belongs to the whole cluster, as storage classes, drivers and images do, is not looked for: of that Kubernetes speaks itself.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from harness.errors import InvalidDocumentError
+from harness.targets.kubernetes.api import LOCAL_QUEUES, Object, labels_of, name_of, resource_of
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+ALWAYS_THERE = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
+"""What Kubernetes makes in every namespace."""
+
+ADVICE = MappingProxyType(
+    {
+        "ServiceAccount": "leave it out: the pods of a run are of `default`",
+        "PersistentVolumeClaim": "leave the volume out: checkpoints go to $CHECKPOINT_DIR, which is mounted and outlives pods",
+        "Secret": "leave it out or mark it `optional`: a run brings no Secrets",
+        "ConfigMap": "write it into the same file, or mark it `optional`",
+    }
+)
+
+Need = tuple[str, str, str]
+"""Field, and kind and name of what it names."""
+
+
+def refuse_unmet(main: Object, others: Sequence[Object], queues: Sequence[Object], *, document: str) -> None:
+    """See that a job names only what its namespace will have.
+
+    Args:
+        main: The Job or RayJob.
+        others: What is made beside it.
+        queues: Those of the run.
+        document: Where it is written, for the message.
+
+    Raises:
+        InvalidDocumentError: When it names something else, or its pods are not written as pods are.
+    """
+    _refuse_queue(main, {name_of(one) for one in (*others, *queues) if _is_queue(one)}, document)
+    there = ALWAYS_THERE | {(str(one["kind"]), name_of(one)) for one in others}
+    for pod in _pods(main, document):
+        for field, kind, name in pod.needs():
+            if (kind, name) not in there:
+                problem = f"{kind} {name} is not there: a run has a namespace of its own, with what the job brings and nothing else"
+                raise InvalidDocumentError(document=document, field=field, problem=problem, advice=ADVICE[kind])
+
+
+def _refuse_queue(main: Object, queues: Collection[str], document: str) -> None:
+    wanted = labels_of(main).get(QUEUE_LABEL)
+    if wanted is not None and wanted not in queues:
+        problem = f"LocalQueue {wanted} is not there; the run has {', '.join(sorted(queues)) or 'none'}"
+        advice = "name one of these, or write a LocalQueue of that name into the same file, or into the one that `cluster.queues` names"
+        raise InvalidDocumentError(document=document, field=f"metadata.labels[{QUEUE_LABEL}]", problem=problem, advice=advice)
+
+
+def _is_queue(one: Object) -> bool:
+    resource = resource_of(one)
+    return resource is not None and resource.plural == LOCAL_QUEUES.plural
+
+
+def _pods(main: Object, document: str) -> Iterator["_Pod"]:
+    """The pods that are written in it."""
+    whole = _Part(main, "", document)
+    if main["kind"] == "Job":
+        yield _Pod(whole.part("spec").part("template").part("spec"))
+        return
+    cluster = whole.part("spec").part("rayClusterSpec")
+    yield _Pod(cluster.part("headGroupSpec").part("template").part("spec"))
+    for group in cluster.parts("workerGroupSpecs"):
+        yield _Pod(group.part("template").part("spec"))
+    if whole.part("spec").value.get("submitterPodTemplate"):
+        yield _Pod(whole.part("spec").part("submitterPodTemplate").part("spec"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A mapping of a document, with its place in it."""
+
+    value: Object
+    place: str
+    document: str
+
+    def part(self, key: str) -> "_Part":
+        """A mapping in it; an empty one where nothing is written."""
+        return self._checked(self.value.get(key) or {}, self._at(key))
+
+    def parts(self, key: str) -> list["_Part"]:
+        """The mappings of a list in it."""
+        listed = self.value.get(key) or []
+        if not isinstance(listed, list):
+            raise InvalidDocumentError(document=self.document, field=self._at(key), problem="is no list")
+        return [self._checked(one, f"{self._at(key)}[{index}]") for index, one in enumerate(listed)]
+
+    def named(self, key: str) -> list["_Part"]:
+        """As ``parts``, where each must have a name."""
+        for one in (found := self.parts(key)):
+            if not one.value.get("name"):
+                raise InvalidDocumentError(document=self.document, field=one.place, problem="has no name")
+        return found
+
+    def _checked(self, value: object, place: str) -> "_Part":
+        if not isinstance(value, dict):
+            raise InvalidDocumentError(document=self.document, field=place, problem=f"is no mapping but {value!r}")
+        return _Part(value, place, self.document)
+
+    def _at(self, key: str) -> str:
+        return f"{self.place}.{key}" if self.place else key
+
+
+@dataclass(frozen=True, slots=True)
+class _Pod:
+    """The spec of a pod."""
+
+    spec: _Part
+
+    def needs(self) -> Iterator[Need]:
+        """What it names of its namespace and cannot do without.
+
+        Raises:
+            InvalidDocumentError: When it is not written as a pod is.
+        """
+        if not self.spec.named("containers"):
+            where, problem = f"{self.spec.place}.containers", "holds no container"
+            raise InvalidDocumentError(document=self.spec.document, field=where, problem=problem, advice="write the pods of the job there")
+        if account := self.spec.value.get("serviceAccountName"):
+            yield f"{self.spec.place}.serviceAccountName", "ServiceAccount", str(account)
+        for volume in self.spec.named("volumes"):
+            claim = volume.part("persistentVolumeClaim")
+            if claim.value:
+                yield claim.place, "PersistentVolumeClaim", str(claim.value.get("claimName", ""))
+            for source in (volume, *volume.part("projected").parts("sources")):
+                yield from _taken(source, "secret", "configMap")
+        for container in (*self.spec.named("initContainers"), *self.spec.named("containers")):
+            container.named("volumeMounts")
+            for source in container.parts("envFrom"):
+                yield from _taken(source, "secretRef", "configMapRef")
+            for variable in container.named("env"):
+                yield from _taken(variable.part("valueFrom"), "secretKeyRef", "configMapKeyRef")
+
+
+def _taken(source: _Part, *keys: str) -> Iterator[Need]:
+    """The Secret and the ConfigMap that something is taken from, unless it may be missing."""
+    for kind, key in zip(("Secret", "ConfigMap"), keys, strict=True):
+        named = source.part(key)
+        if named.value and not named.value.get("optional"):
+            yield named.place, kind, str(named.value.get("name") or named.value.get("secretName") or "")
