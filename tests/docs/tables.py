@@ -30,11 +30,13 @@ from harness.scenario import (
     Trigger,
     Victim,
     Workload,
+    cluster_faults,
+    faults,
 )
 from harness.scenario.faults import PathClass
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("own-job.md", "scenarios.md", "pytest.md")
+PAGES = ("own-job.md", "own-cluster-job.md", "scenarios.md", "pytest.md")
 
 WORDS: Mapping[type, str] = {int: "integer", float: "number", str: "text", bool: "true or false"}
 _PLACE = re.compile(r"(<!-- table: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -54,10 +56,12 @@ def tables_in(page: str) -> list[str]:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def kinds_table(union: object) -> str:
-    """One row a member of a tagged union: its type, its fields, what it is."""
+def kinds_table(union: object, *, module: types.ModuleType | None = None) -> str:
+    """One row a member of a tagged union, or of those that a module has: its type, its fields, what it is."""
     rows = [("`type`", "fields", "what it is")]
     for kind in get_args(union):
+        if module is not None and kind.__module__ != module.__name__:
+            continue
         fields = "<br>".join(_field(kind, field) for field in msgspec.structs.fields(kind))
         rows.append((f"`{kind.__struct_config__.tag}`", fields, _prose(_paragraphs(kind))))
     return _table(rows)
@@ -186,7 +190,8 @@ def _prose(paragraphs: Sequence[str]) -> str:
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
-    "faults": lambda: kinds_table(Fault),
+    "faults": lambda: kinds_table(Fault, module=faults),
+    "cluster-faults": lambda: kinds_table(Fault, module=cluster_faults),
     "triggers": lambda: kinds_table(Trigger),
     "expectations": lambda: kinds_table(Expectation),
     "scenario": lambda: fields_table(Scenario),

@@ -101,6 +101,21 @@ def test_commands_in_sentences_exist(page):
         parse(shlex.split(line))
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\((?!https?://)([^)\s]+)\)", read(page)):
+        name, _, anchor = link.partition("#")
+        path = DOCS / name if name else DOCS / page
+        assert path.exists(), link
+        assert not anchor or anchor in anchors_of(path.read_text(encoding="utf-8")), link
+
+
+def anchors_of(text: str) -> set[str]:
+    """What the headings of a page are called in links to them, as GitHub makes it of their words."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 def parse(arguments: list[str]) -> None:
     """Parse a command line of ``harness`` without running it; of one that is only named it is enough that it exists."""
     group = typer.main.get_group(app)
