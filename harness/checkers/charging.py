@@ -4,24 +4,15 @@ jobset#1117: preemptions by Kueue were counted as restarts, until the budget was
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from harness.checkers.cluster import admissions_of, doubt_end, looked_s, tasks_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, SubmissionSeen
+from harness.lineage import Charge, read_charges
 from harness.scenario.expectations import ChargesRetries
 from harness.verdict import Finding
 
 CHECKER = "charges-retries"
-
-
-@dataclass(frozen=True, slots=True)
-class _Charge:
-    """A rise of the count of failures, from ``before_s`` (when it was last seen lower) to ``t_s``."""
-
-    before_s: float
-    t_s: float
-    failed: int
 
 
 def check(expectation: ChargesRetries, evidence: Evidence) -> Finding:
@@ -34,7 +25,7 @@ def check(expectation: ChargesRetries, evidence: Evidence) -> Finding:
         if not seen:
             ruling.doubts.append(f"task {task}: {unseen('no submitted object', evidence)}")
             continue
-        charges = list(_charges(seen))
+        charges = list(read_charges(seen))
         total = sum(charge.failed for charge in charges)
         failed, evictions = failed + total, evictions + len(_evicted_s(task, evidence))
         ruling.facts += [f"task {task}: {charge.failed} failures were charged by {charge.t_s:.2f} s" for charge in charges]
@@ -42,17 +33,8 @@ def check(expectation: ChargesRetries, evidence: Evidence) -> Finding:
             ruling.broken.append(f"task {task}: {total} failures were charged to {seen[-1].name}, {expectation.failed_max} are allowed")
         ruling.broken += _charged_evictions(task, charges, evidence)
     ruling.measures = {"failures_charged": float(failed), "evictions": float(evictions)}
-    kept = f"{failed} failures were charged, of at most {expectation.failed_max} a task; {evictions} evictions were not"
+    kept = f"failures charged to backoffLimit: {failed}, of at most {expectation.failed_max} a task; evictions, uncharged: {evictions}"
     return ruling.conclude(CHECKER, kept)
-
-
-def _charges(seen: Sequence[SubmissionSeen]) -> Iterator[_Charge]:
-    known: dict[str, tuple[float, int]] = {}
-    for event in sorted(seen, key=lambda event: event.t_s):
-        before_s, failed = known.get(event.uid, (event.t_s, 0))
-        if event.failed > failed:
-            yield _Charge(before_s, event.t_s, event.failed - failed)
-        known[event.uid] = event.t_s, max(failed, event.failed)
 
 
 def _evicted_s(task: int, evidence: Evidence) -> Sequence[tuple[float, float, str]]:
@@ -63,7 +45,7 @@ def _evicted_s(task: int, evidence: Evidence) -> Sequence[tuple[float, float, st
     return [(each.ended_s or 0.0, later.get(each.number + 1, float("inf")), each.end) for each in evicted]
 
 
-def _charged_evictions(task: int, charges: Sequence[_Charge], evidence: Evidence) -> Iterator[str]:
+def _charged_evictions(task: int, charges: Sequence[Charge], evidence: Evidence) -> Iterator[str]:
     """Charges that came up while the task was evicted, and that no death of the job itself explains."""
     ends = [event for event in evidence.of_type(AttemptExited) if event.task == task and event.cause == "job"]
     deaths_s = [event.t_s for event in ends if event.exit_code != 0]

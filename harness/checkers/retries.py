@@ -1,17 +1,19 @@
 """Attempts stay within their number, and each death that used one up is explained.
 
-The platform charges every non-zero exit to the same budget, preemptions too (the Cloud Run guide spends one on purpose): what is charged
-for an injected death is counted apart from what the job broke by itself.
+Cloud Run charges every non-zero exit to the same budget, preemptions too (the guide spends one on purpose): what ended from outside is
+counted apart from what the job broke by itself. On a cluster an eviction ends an attempt and is charged to nobody: what the object's own
+backoffLimit was charged stands beside the number of attempts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from harness.checkers.cluster import looked_s
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import AttemptExited, FaultRequested, NodeSeen, PodSeen, TaskFinished
+from harness.history import AttemptExited, FaultRequested, NodeSeen, PodSeen, SubmissionSeen, TaskFinished
 from harness.ledger.hits import RUNS_ON
-from harness.lineage import Attempt
+from harness.lineage import Attempt, read_charges
 from harness.scenario import Injection, injection_name, kind_of
 from harness.scenario.cluster_faults import (
     BreakNode,
@@ -52,7 +54,7 @@ class _Death:
 def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
     """Count attempts and deaths of each task."""
     ruling = Ruling()
-    attempts_max = own = charged = 0
+    attempts_max = own = outside = 0
     for task in evidence.lineage.tasks:
         attempts = evidence.lineage.attempts_of(task)
         attempts_max = max(attempts_max, len(attempts))
@@ -61,19 +63,29 @@ def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
         deaths = list(_deaths(attempts, evidence))
         ruling.facts += [str(death) for death in deaths]
         mine = [death for death in deaths if not death.why]
-        own, charged = own + len(mine), charged + len(deaths) - len(mine)
+        own, outside = own + len(mine), outside + len(deaths) - len(mine)
         if len(mine) > expectation.own_failures_max:
             ruling.broken.append(f"{len(mine)} attempts died of the job itself, {expectation.own_failures_max} are allowed: {mine[0]}")
         _judge_after_success(attempts, ruling)
         _doubt_unfinished(task, attempts, evidence, ruling)
-    ruling.measures = {"attempts": float(attempts_max), "own_failures": float(own), "charged_preemptions": float(charged)}
+    ruling.measures = {"attempts": float(attempts_max), "own_failures": float(own), "ended_from_outside": float(outside)}
     nothing = "" if evidence.lineage.attempts else "no attempt was seen"
-    kept = f"{attempts_max} attempts of at most {expectation.attempts_max}; {charged} injected deaths charged, {own} of the job's own"
-    return ruling.conclude(CHECKER, kept, nothing=nothing)
+    kept = f"attempts: {attempts_max}, of at most {expectation.attempts_max}; ended from outside: {outside}, by the job itself: {own}"
+    return ruling.conclude(CHECKER, f"{kept}{_charged(evidence)}", nothing=nothing)
+
+
+def _charged(evidence: Evidence) -> str:
+    """What Kubernetes counts, which is something else than attempts; empty where nothing was submitted to a cluster."""
+    seen = [event for event in evidence.of_type(SubmissionSeen) if event.t_s <= looked_s(evidence)]
+    if not seen:
+        return ""
+    tasks = {event.task for event in seen}
+    failed = sum(charge.failed for task in tasks for charge in read_charges(event for event in seen if event.task == task))
+    return f"; failures charged to the {seen[0].object_kind}'s backoffLimit: {failed}"
 
 
 def _deaths(attempts: Sequence[Attempt], evidence: Evidence) -> Iterator[_Death]:
-    """Ends that are charged; what the harness ended at the end of the run is none."""
+    """Ends that used up an attempt; what the harness ended at the end of the run is none."""
     injections = {injection_name(evidence.scenario.injections, index): each for index, each in enumerate(evidence.scenario.injections)}
     for attempt in attempts:
         if attempt.abandoned_s is not None:

@@ -1,5 +1,6 @@
 """A history read as lives of the job: which attempt trained what, from which checkpoint, what of it was retained, and what storage held."""
 
+from harness.lineage.charges import Charge, read_charges
 from harness.lineage.lives import Attempt, Incarnation, Notice
 from harness.lineage.queueing import HOLDING, Admission, Stay, StayState, state_of
 from harness.lineage.storage import DAMAGE, Change, StoredStep, Survey, newest_sound
@@ -12,6 +13,7 @@ __all__ = [
     "Admission",
     "Attempt",
     "Change",
+    "Charge",
     "Incarnation",
     "Lineage",
     "Notice",
@@ -20,6 +22,7 @@ __all__ = [
     "StoredStep",
     "Survey",
     "newest_sound",
+    "read_charges",
     "state_of",
     "trace",
 ]

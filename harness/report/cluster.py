@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from harness.history import ClusterLeft, ConditionState, NodeSeen, PodSeen, PoolScaled, ProvisioningSeen, SubmissionSeen, WorkloadSeen
-from harness.lineage import Admission, Lineage, Stay, StayState
+from harness.lineage import Admission, Lineage, Stay, StayState, read_charges
 
 PodState = Literal["pending", "running", "orphaned", "terminating"]
 """``orphaned``: running by the API alone, for its node is gone or not ready: the control plane gives it up tens of seconds later."""
@@ -103,6 +103,7 @@ class ClusterView:
         admissions, requests, scalings: As tables.
         left: What was still there after the job's end.
         has_looked: Whether anybody looked for that.
+        charged: Failures that Kubernetes charged to the objects' own backoffLimit; None where none was submitted.
     """
 
     queues: tuple[Queue, ...]
@@ -112,6 +113,7 @@ class ClusterView:
     scalings: tuple[PoolScaled, ...]
     left: tuple[ClusterLeft, ...]
     has_looked: bool
+    charged: int | None
 
 
 def cluster_of(lineage: Lineage, end_s: float) -> ClusterView | None:
@@ -129,7 +131,17 @@ def cluster_of(lineage: Lineage, end_s: float) -> ClusterView | None:
         scalings=lineage.of_type(PoolScaled)[:ROWS_MAX],
         left=tuple(event for event in looked if event.what != "none"),
         has_looked=bool(looked),
+        charged=_charged(lineage),
     )
+
+
+def _charged(lineage: Lineage) -> int | None:
+    """What the objects of all tasks counted while the run lasted; cleaning is not charged."""
+    end_s = min((event.t_s for event in lineage.of_type(ClusterLeft)), default=float("inf"))
+    seen = [event for event in lineage.of_type(SubmissionSeen) if event.t_s <= end_s]
+    tasks = {event.task for event in seen}
+    charges = (charge for task in tasks for charge in read_charges(event for event in seen if event.task == task))
+    return sum(charge.failed for charge in charges) if seen else None
 
 
 def _queue(task: int, lineage: Lineage) -> Queue:

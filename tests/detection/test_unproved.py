@@ -111,7 +111,7 @@ def test_a_kill_changes_nothing_but_who_is_to_blame(play: Play) -> None:
     own = play(scenario(workload=suicidal, expects=[WithinRetries(attempts_max=2, own_failures_max=1)]))
 
     assert moves_of_the_platform(injected) == moves_of_the_platform(own)
-    assert [run.verdict.measure("charged_preemptions") for run in (injected, own)] == [1, 0]
+    assert [run.verdict.measure("ended_from_outside") for run in (injected, own)] == [1, 0]
     assert injected.verdict.is_valid, injected.explain()
     assert own.verdict.is_valid, own.explain()
 

@@ -44,12 +44,20 @@ def hit_and_crashed(fault: Fault, kind: str) -> tuple[Run, Injection]:
     return run, Injection(fault=fault, at=at, name="hit")
 
 
-def test_an_injected_death_is_charged_and_explained():
+def test_an_injected_death_is_counted_and_explained():
     finding = judge(resumed())
     assert finding.outcome is Outcome.VALID
-    assert finding.measures == {"attempts": 2.0, "own_failures": 0.0, "charged_preemptions": 1.0}
+    assert finding.measures == {"attempts": 2.0, "own_failures": 0.0, "ended_from_outside": 1.0}
     assert "task 0 attempt 0 ended with signal 9" in finding.evidence[0]
     assert "(injected: 1-kill)" in finding.evidence[0]
+
+
+def test_on_a_cluster_what_kubernetes_charged_is_told_apart_from_the_attempts():
+    run = ClusterRun().submit().admit().attempt(0).begin().steps(1, 7).evict().exit(143, cause="platform").admit()
+    run.attempt(1).begin(5).steps(6, 20).done().exit(0).submit(status="Complete").end_task().left().finish()
+    kept = "attempts: 2, of at most 2; ended from outside: 1, by the job itself: 0"
+    assert judge(run).reason == f"{kept}; failures charged to the Job's backoffLimit: 0"
+    assert judge(resumed()).reason == kept
 
 
 def test_an_attempt_too_many_is_broken():
@@ -75,7 +83,7 @@ def test_a_final_failure_is_a_death_too():
 def test_what_the_platform_ended_is_not_the_job_s_own(cause: str):
     run = Run().attempt(0).begin().steps(1, 7).exit(143, cause=cause).attempt(1).begin(5).steps(6, 20).complete()
     finding = judge(run)
-    assert (finding.outcome, finding.measures["charged_preemptions"]) == (Outcome.VALID, 1.0)
+    assert (finding.outcome, finding.measures["ended_from_outside"]) == (Outcome.VALID, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +151,7 @@ def test_an_attempt_that_was_held_for_dead_is_charged_however_it_ends():
         run = Run().attempt(0).begin().steps(1, 7).request("1-overlap", "overlap-attempts").abandon()
         run.attempt(1).begin(5).on(0).exit(code).on(1).steps(6, 20).complete()
         finding = judge(run)
-        assert (finding.outcome, finding.measures["charged_preemptions"]) == (Outcome.VALID, 1.0)
+        assert (finding.outcome, finding.measures["ended_from_outside"]) == (Outcome.VALID, 1.0)
         assert "held for dead by the platform" in finding.evidence[0]
 
 
@@ -197,4 +205,4 @@ def test_the_judgement_is_a_count(ends: list[End], attempts_max: int, own_failur
     finding = judge(run, attempts_max=attempts_max, own_failures_max=own_failures_max)
     kept = len(ends) < attempts_max and ends.count("crash") <= own_failures_max
     assert finding.outcome is (Outcome.VALID if kept else Outcome.INVALID)
-    assert finding.measures["charged_preemptions"] == len(ends) - ends.count("crash")
+    assert finding.measures["ended_from_outside"] == len(ends) - ends.count("crash")

@@ -73,6 +73,15 @@ def test_what_ended_an_admission_is_not_what_the_next_one_waited_for():
     assert waiting.said == "deactivated: AdmissionCheck: dws-prov was rejected"
 
 
+def test_attempts_on_a_cluster_stand_beside_what_was_charged_and_not_beside_a_number_of_retries():
+    text = words(page_of(record_of(fallen_back())))
+    assert "attempts2 0 charged" in text
+    charged = ClusterRun().submit().admit().submit(failed=2).left().submit(failed=3).close()
+    assert view(charged).charged == 2
+    assert view(ClusterRun().queued()).charged is None
+    assert "attempts2 of" in words(page_of(record_of(resumed())))
+
+
 def test_each_change_of_a_request_is_one_row():
     accepted, stockout = condition("Accepted"), condition("Provisioned", "False", "ResourcePoolExhausted", STOCKOUT)
     run = ClusterRun().provisioning(accepted).provisioning(accepted, stockout).provisioning(accepted, stockout)
