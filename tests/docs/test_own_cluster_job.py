@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from harness.clock import SystemClock
 from harness.config import read_config
@@ -21,7 +22,7 @@ from harness.scenario import Scenario, convert
 from harness.store import RunDirectory
 from harness.targets import create
 from harness.targets.kubernetes.api import JOBS, Object
-from harness.targets.kubernetes.manifest_files import JOB_KINDS, QUEUE_KINDS, guide_queues
+from harness.targets.kubernetes.manifest_files import JOB_KINDS, QUEUE_KINDS, guide_queues, read_manifest
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
@@ -147,6 +148,49 @@ def test_without_a_command_of_its_own_it_gets_the_workloads(tmp_path, repository
 
 
 # ---- sentences ----
+
+
+MOUNT = {"name": "own", "mountPath": "/data"}
+"""Of a volume."""
+
+
+@pytest.mark.parametrize(
+    ("named", "of_pod", "of_container"),
+    [
+        ("serviceAccountName", {"serviceAccountName": "trainer"}, {}),
+        (
+            "persistentVolumeClaim",
+            {"volumes": [{"name": "own", "persistentVolumeClaim": {"claimName": "data"}}]},
+            {"volumeMounts": [MOUNT]},
+        ),
+        ("secret", {"volumes": [{"name": "own", "secret": {"secretName": "token"}}]}, {"volumeMounts": [MOUNT]}),
+        ("secretRef", {}, {"envFrom": [{"secretRef": {"name": "token"}}]}),
+        ("configMapRef", {}, {"envFrom": [{"configMapRef": {"name": "settings"}}]}),
+        (
+            "mounts a volume at /checkpoints",
+            {"volumes": [{"name": "own", "emptyDir": {}}]},
+            {"volumeMounts": [{**MOUNT, "mountPath": "/checkpoints"}]},
+        ),
+    ],
+)
+def test_what_is_not_there_is_refused_by_its_field(tmp_path, repository, catalogue, named, of_pod, of_container):
+    path = repository / "job.yaml"
+    queue, job = read_manifest(path)
+    job["spec"]["template"]["spec"] |= of_pod
+    main_container(job).update(of_container)
+    path.write_text(yaml.safe_dump_all([queue, job]), encoding="utf-8")
+
+    with pytest.raises(InvalidDocumentError, match=named):
+        submission_of(catalogue[WRITTEN], repository, tmp_path).build(0)
+
+
+def test_a_queue_that_neither_the_file_nor_the_run_has_is_refused(tmp_path, repository, catalogue):
+    path = repository / "job.yaml"
+    _, job = path.read_text(encoding="utf-8").split("---\n")
+    path.write_text(job, encoding="utf-8")
+
+    with pytest.raises(InvalidDocumentError, match="LocalQueue team-a-queue is not there"):
+        submission_of(catalogue[WRITTEN], repository, tmp_path).build(0)
 
 
 def test_a_job_lies_below_the_checkout_or_the_storage_and_nowhere_else(tmp_path, catalogue):
