@@ -26,7 +26,7 @@ RECOVERY_PARTS = ("detect", "requeue", "provision", "start", "restore", "compile
 """In the order in which they come; ``detect`` is from the fault until it was noticed, ``replay`` the repetition of lost steps."""
 
 LEDGERS_MAX = 12
-"""Tasks whose ledger is shown, the least productive first."""
+"""Tasks whose ledger is shown: the least productive, in order of the tasks."""
 
 RECOVERIES_MAX = 24
 
@@ -51,9 +51,9 @@ class Account:
 
 
 def accounts_of(record: Record) -> tuple[Account, ...]:
-    """The ledgers, the least productive first."""
+    """The ledgers; where there are too many, those of the least productive tasks."""
     ledgers = sorted((ledger for ledger in record.ledgers if ledger.wall_s > 0), key=lambda ledger: ledger.goodput)
-    return tuple(_account(ledger) for ledger in ledgers[:LEDGERS_MAX])
+    return tuple(_account(ledger) for ledger in sorted(ledgers[:LEDGERS_MAX], key=lambda ledger: ledger.task))
 
 
 def _account(ledger: Ledger) -> Account:

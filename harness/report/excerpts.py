@@ -40,13 +40,18 @@ class Excerpt:
     lines: tuple[ExcerptLine, ...]
     left_out: int
 
+    @property
+    def source_characters(self) -> int:
+        """How wide the column is that says where a line comes from."""
+        return max((len(row.source) for row in self.lines), default=0)
+
 
 def excerpts_of(record: Record) -> tuple[Excerpt, ...]:
-    """The excerpts; where no fault acted, the end of the log."""
+    """The excerpts; where no fault acted, the end of each task's log."""
     logs = sorted((event for event in record.events if isinstance(event, LogLine)), key=lambda event: event.t_s)
     strikes = sorted(record.strikes, key=lambda strike: strike.requested_s)
     if not strikes:
-        return (_excerpt("The end of the log", logs[-LAST_LINES:], [], 0),) if logs else ()
+        return tuple(_ends(logs))
     groups = _groups(strikes, [log.t_s for log in logs])
     found: list[Excerpt] = []
     for first, last, group in groups[:EXCERPTS_MAX]:
@@ -54,6 +59,13 @@ def excerpts_of(record: Record) -> tuple[Excerpt, ...]:
         kept = logs[first:last][:LINES_MAX]
         found.append(_excerpt(f"Around {names} in attempt {group[0].attempt}", kept, group, last - first - len(kept)))
     return tuple(found)
+
+
+def _ends(logs: Sequence[LogLine]) -> Iterator[Excerpt]:
+    tasks = sorted({log.task for log in logs})
+    for task in tasks[:EXCERPTS_MAX]:
+        title = "The end of the log" if len(tasks) == 1 else f"The end of the log of task {task}"
+        yield _excerpt(title, [log for log in logs if log.task == task][-LAST_LINES:], [], 0)
 
 
 def _groups(strikes: Sequence[Strike], times_s: Sequence[float]) -> list[tuple[int, int, list[Strike]]]:

@@ -4,8 +4,11 @@ import pytest
 
 from harness.report.accounts import MEANINGS, accounts_of, advising_of, budgets_of, recoveries_of
 from harness.report.notices import Notice
+from harness.report.page import page_of
+from harness.scenario import Platform
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
 from tests.unit.report.records import record_of
+from tests.unit.report.test_page import words
 
 
 def test_the_lines_of_a_ledger_add_up_to_the_wall_time():
@@ -14,6 +17,19 @@ def test_the_lines_of_a_ledger_add_up_to_the_wall_time():
     assert account.adds_up
     assert sum(entry.seconds for entry in account.entries) == pytest.approx(account.ledger.wall_s)
     assert account.sum_s == pytest.approx(account.ledger.wall_s)
+
+
+def test_tasks_are_accounted_for_in_their_order_however_productive_they_were():
+    run = Run(platform=Platform(tasks=2)).attempt(0).begin().steps(1, 20).complete()
+    run.t_s += 60
+    run.attempt(0, task=1).begin().steps(1, 2).exit(0).finish()
+
+    record = record_of(run)
+
+    assert [account.ledger.task for account in accounts_of(record)] == [0, 1]
+    least = min(record.ledgers, key=lambda ledger: ledger.goodput)
+    assert least.task == 1
+    assert f"goodput{least.goodput:.0%} of task {least.task}" in words(page_of(record))
 
 
 def test_every_line_says_what_it_is():

@@ -2,6 +2,7 @@
 
 from harness.history import FaultObserved, FaultRequested, LogLine
 from harness.report.excerpts import AFTER, BEFORE, LAST_LINES, LINES_MAX, excerpts_of
+from harness.scenario import Platform
 from tests.unit.checkers.builders import Run
 from tests.unit.report.records import record_of
 
@@ -51,6 +52,20 @@ def test_without_a_fault_the_end_of_the_log_is_shown():
     (excerpt,) = excerpts_of(record_of(run))
 
     assert [line.text for line in excerpt.lines] == [f"line {number}" for number in range(30 - LAST_LINES, 30)]
+
+
+def test_without_a_fault_the_end_of_each_tasks_log_is_shown():
+    run = Run(platform=Platform(tasks=2))
+    for task in (0, 1):
+        run.attempt(0, task=task).begin()
+        for number in range(20):
+            run.here(LogLine, stream="stdout", text=f"line {number} of {task}")
+
+    first, second = excerpts_of(record_of(run))
+
+    assert [excerpt.title for excerpt in (first, second)] == ["The end of the log of task 0", "The end of the log of task 1"]
+    assert [line.text for line in first.lines] == [f"line {number} of 0" for number in range(20 - LAST_LINES, 20)]
+    assert first.source_characters < second.source_characters == len("task 1 attempt 0 stdout")
 
 
 def test_faults_close_together_share_an_excerpt():
