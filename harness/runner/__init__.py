@@ -15,7 +15,7 @@ from harness.clock import Clock
 from harness.history import GoldenKnown, History, Repeated, RunOpened, read_history
 from harness.runner import golden
 from harness.runner.binding import belongs_to, refuse_missing_capabilities, refuse_unlaunchable
-from harness.runner.play import Stage, play
+from harness.runner.play import Stage, leave_unplayed, play
 from harness.runner.progress import Progress
 from harness.runner.replay import replay_script
 from harness.scenario import Scenario, read_scenario
@@ -86,23 +86,25 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     mine = target()
     refuse_missing_capabilities(scenario, mine)
     refuse_unlaunchable(scenario, mine, root=options.root, seed=options.seed)
-    known: GoldenKnown | None = None
-    uninterrupted: bytes | None = None
+    established: golden.Established | None = None
     if golden.is_needed(scenario.expects):
 
         def play_golden(scenario: Scenario, directory: RunDirectory, run_id: str) -> None:
             play(scenario, _stage(directory, run_id, target=target(), clock=clock, options=options))
 
-        known, uninterrupted = golden.establish(
-            scenario, store=store, root=options.root, seed=options.seed, target=mine.name, play=play_golden
-        )
+        established = golden.establish(scenario, store=store, root=options.root, seed=options.seed, target=mine.name, play=play_golden)
     directory, run_id = store.create(scenario.name, options.seed)
     if options.opened is not None:
         options.opened(directory)
-    if uninterrupted is not None:
-        directory.write(directory.golden_path, uninterrupted)
+    if established is not None:
+        directory.write(directory.golden_path, established.history)
     directory.write_script(directory.replay_path, replay_script(scenario, target=mine.name, seed=options.seed, root=options.root))
-    play(scenario, _stage(directory, run_id, target=mine, clock=clock, options=options, known=known))
+    known = established.known if established is not None else None
+    stage = _stage(directory, run_id, target=mine, clock=clock, options=options, known=known)
+    if established is not None and established.unplayable:
+        leave_unplayed(scenario, stage, established.unplayable)
+    else:
+        play(scenario, stage)
     run = check_run(directory)
     directory.write(directory.verdict_path, msgspec.json.format(msgspec.json.encode(run.verdict), indent=2) + b"\n")
     if run.verdict.is_valid and not options.keep:

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from harness.checkers import judge
 from harness.config import CONFIG_NAME
 from harness.errors import InvalidDocumentError
-from harness.history import SCHEMA_VERSION, Event, GoldenKnown, History, Inspected, ResultSeen, StepDone, read_history
+from harness.history import SCHEMA_VERSION, Event, GoldenKnown, History, Inspected, ResultSeen, RunClosed, StepDone, read_history
 from harness.runner.binding import inherited
 from harness.scenario import Expectation, Platform, Scenario, Workload, encode
 from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult, WithinRetries
@@ -52,16 +53,31 @@ def is_needed(expects: Sequence[Expectation]) -> bool:
     return any(isinstance(expectation, NEEDS_GOLDEN) for expectation in expects)
 
 
-def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden) -> tuple[GoldenKnown, bytes]:
-    """Find or make the two uninterrupted runs of a scenario's workload; what is known of them, and the history of the first.
+class Established(NamedTuple):
+    """The uninterrupted runs of a workload.
+
+    Attributes:
+        known: What they tell.
+        history: Of the first.
+        unplayable: Why no other run of the workload need be made, for this one had to be ended; empty when it came to an end by itself.
+    """
+
+    known: GoldenKnown
+    history: bytes
+    unplayable: str = ""
+
+
+def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden) -> Established:
+    """Find or make the two uninterrupted runs of a scenario's workload; a first one that is not right is not repeated.
 
     Whoever comes second, in this process or another, waits for the first and finds them made.
     """
     uninterrupted = golden_scenario(scenario)
     key = golden_key(uninterrupted, root=root, seed=seed, target=target)
     with store.golden_lock(key):
-        runs = [_have(uninterrupted, key, name, store=store, play=play) for name in ("first", "second")]
-        return _compare(key, runs), runs[0].directory.history_path.read_bytes()
+        first = _have(uninterrupted, key, "first", store=store, play=play)
+        runs = [first, *([_have(uninterrupted, key, "second", store=store, play=play)] if first.verdict.is_valid else [])]
+        return Established(_compare(key, runs), first.directory.history_path.read_bytes(), _unplayable(first))
 
 
 def golden_scenario(scenario: Scenario) -> Scenario:
@@ -127,8 +143,7 @@ def _judged(scenario: Scenario, directory: RunDirectory) -> _Uninterrupted:
 def _compare(key: str, runs: Sequence[_Uninterrupted]) -> GoldenKnown:
     for run in runs:
         if not run.verdict.is_valid:
-            detail = f"the uninterrupted run {run.directory.name} itself is {run.verdict.outcome}: {run.verdict.worst()[0].reason}"
-            return GoldenKnown(t_s=0.0, key=key, equal=False, detail=detail)
+            return GoldenKnown(t_s=0.0, key=key, equal=False, detail=_told(run))
     first, second = (list(_trajectory(run.history.events)) for run in runs)
     for left, right in zip(first, second, strict=False):
         if left != right:
@@ -136,6 +151,18 @@ def _compare(key: str, runs: Sequence[_Uninterrupted]) -> GoldenKnown:
     if len(first) != len(second):
         return GoldenKnown(t_s=0.0, key=key, equal=False, detail=f"two uninterrupted runs differ in length: {len(first)} and {len(second)}")
     return GoldenKnown(t_s=0.0, key=key, equal=True, detail=f"two uninterrupted runs are equal in {len(first)} observations")
+
+
+def _unplayable(run: _Uninterrupted) -> str:
+    """A job that does not end when it is left alone does not end when it is interrupted: what had to be ended is not tried again."""
+    closed = next((event for event in run.history.events if isinstance(event, RunClosed)), None)
+    if run.verdict.is_valid or closed is None or closed.reason != "deadline":
+        return ""
+    return f"{_told(run)}; so the scenario itself was not run; see .golden/{run.directory.name}"
+
+
+def _told(run: _Uninterrupted) -> str:
+    return f"the uninterrupted run {run.directory.path.name} itself is {run.verdict.outcome}: {run.verdict.worst()[0].reason}"
 
 
 def _trajectory(events: Sequence[Event]) -> Iterator[tuple[object, ...]]:

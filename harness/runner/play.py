@@ -93,14 +93,35 @@ def play(scenario: Scenario, stage: Stage) -> None:
     try:
         if isinstance(stage.target, TurnTaking):
             stage.target.take_turn(lambda why: stage.progress.waits(scenario, why) if stage.progress is not None else None)
-        stage.directory.write(stage.directory.scenario_path, encode(scenario))
-        stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
-        stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))
+        _write_documents(scenario, stage)
         performance = _Performance(scenario, stage, HistoryWriter(stage.directory.history_path))
     except BaseException as error:
         _stop_unplayed(stage.target, error)
         raise
     performance.run()
+
+
+def leave_unplayed(scenario: Scenario, stage: Stage, why: str) -> None:
+    """Leave the history of a run that was not made: it says why, and nothing is started or waited for.
+
+    Raises:
+        StoreError: When it cannot be written.
+    """
+    _write_documents(scenario, stage)
+    writer = HistoryWriter(stage.directory.history_path)
+    events: list[Event] = [_header(scenario, stage), *([stage.golden] if stage.golden else [])]
+    events.append(RunClosed(t_s=0.0, reason="error", detail=why, ended_s=0.0))
+    writer.append(events)
+    writer.close()
+    if stage.progress is not None:
+        stage.progress.saw(scenario, events)
+
+
+def _write_documents(scenario: Scenario, stage: Stage) -> None:
+    """Write what is promised, what shall be done, and what the target plays."""
+    stage.directory.write(stage.directory.scenario_path, encode(scenario))
+    stage.directory.write(stage.directory.schedule_path, encode(scenario.schedule))
+    stage.directory.write(stage.directory.fidelity_path, msgspec.json.encode(list(stage.target.fidelity())))
 
 
 def _stop_unplayed(target: Target, error: BaseException) -> None:
@@ -137,7 +158,7 @@ class _Performance:
         """See ``play``."""
         reason: Reason = "error"
         try:
-            self._record([self._header(), *([self._stage.golden] if self._stage.golden else [])])
+            self._record([_header(self._scenario, self._stage), *([self._stage.golden] if self._stage.golden else [])])
             reason = self._loop()
         except BaseException as error:  # noqa: BLE001  whatever broke: what was started is ended, then it is raised again
             self._errors.append(error)
@@ -277,19 +298,20 @@ class _Performance:
     def _now_s(self) -> float:
         return self._stage.clock.monotonic_s() - self._epoch_s
 
-    def _header(self) -> RunOpened:
-        return RunOpened(
-            t_s=0.0,
-            schema=SCHEMA_VERSION,
-            run_id=self._stage.run_id,
-            scenario=self._scenario.name,
-            target=self._stage.target.name,
-            seed=self._stage.seed,
-            opened_at=self._stage.clock.utc().isoformat(timespec="milliseconds"),
-            commit=commit_of(self._stage.root),
-            argv=self._stage.argv,
-            versions=_versions(),
-        )
+
+def _header(scenario: Scenario, stage: Stage) -> RunOpened:
+    return RunOpened(
+        t_s=0.0,
+        schema=SCHEMA_VERSION,
+        run_id=stage.run_id,
+        scenario=scenario.name,
+        target=stage.target.name,
+        seed=stage.seed,
+        opened_at=stage.clock.utc().isoformat(timespec="milliseconds"),
+        commit=commit_of(stage.root),
+        argv=stage.argv,
+        versions=_versions(),
+    )
 
 
 def _watchdog_of(scenario: Scenario) -> Watchdog | None:

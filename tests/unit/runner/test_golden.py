@@ -112,6 +112,27 @@ def test_a_run_that_was_not_right_is_made_again_and_one_that_was_is_kept(tmp_pat
     assert played == ["first", "second", "second"]
 
 
+@pytest.mark.parametrize("reason", ["deadline", "finished"])
+def test_a_first_run_that_was_not_right_is_not_repeated_and_one_that_had_to_be_ended_makes_all_others_useless(tmp_path: Path, reason):
+    store = RunStore(tmp_path / "runs", ManualClock())
+    played: list[str] = []
+
+    def play(_scenario: Scenario, directory: RunDirectory, _run_id: str) -> None:
+        played.append(directory.path.name)
+        writer = HistoryWriter(directory.history_path)
+        crashed = [AttemptExited(t_s=1, exit_code=1, retried=True), AttemptStarted(t_s=1, attempt=1, pid=2)]
+        writer.append(history(crashed, reason=reason))
+        writer.close()
+
+    made = establish(SCENARIO, store=store, root=tmp_path, seed=0, target="local", play=play)
+
+    assert played == ["first"]
+    assert not made.known.equal
+    assert made.known.detail.startswith("the uninterrupted run first itself is invalid: ")
+    assert made.unplayable.startswith(made.known.detail) is (reason == "deadline")
+    assert bool(made.unplayable) is (reason == "deadline")
+
+
 def test_a_run_that_failed_and_was_tried_again_is_no_uninterrupted_one(compare):
     crashed = [AttemptExited(t_s=1, exit_code=1, retried=True), AttemptStarted(t_s=1, attempt=1, pid=2)]
 

@@ -178,6 +178,29 @@ def test_a_job_that_does_not_repeat_itself_is_unknown(bench: Bench, monkeypatch:
     assert run.verdict.outcome is Outcome.UNKNOWN
 
 
+def test_a_job_that_does_not_end_when_left_alone_is_not_run_again_and_says_why(bench: Bench):
+    bench.make = lambda: FakeTarget(clock=bench.clock, silent_from=3)
+    seen: list[str] = []
+
+    class Listener:
+        def saw(self, scenario: Scenario, _events: list[Event]) -> None:
+            seen.append(scenario.name)
+
+    run = bench.run(KILL, expects=(Completes(), BitExactResume()), progress=Listener())
+
+    assert [target.asked[:1] for target in bench.targets] == [[], ["start"]]
+    assert run.verdict.outcome is Outcome.UNKNOWN
+    first = run.verdict.worst()[0].reason
+    assert first.startswith(
+        "0 of 1 faults landed: no execution began: the uninterrupted run first itself is invalid: the run had to be ended"
+    )
+    assert "deadline" in first
+    assert "so the scenario itself was not run; see .golden/job-" in first
+    assert seen[-1] == "a-job-is-run"
+    assert run.directory.golden_path.exists()
+    assert check_run(run.directory).verdict == run.verdict
+
+
 def test_the_caller_is_told_of_the_directory_before_the_run_and_of_golden_runs_by_name(bench: Bench):
     opened: list[RunDirectory] = []
     scenarios: list[str] = []
