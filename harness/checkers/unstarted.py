@@ -30,13 +30,16 @@ def why_never_run(task: int, evidence: Evidence) -> str:
 
 
 def _has_run(task: int, evidence: Evidence) -> bool:
-    """An attempt of a RayJob begins with its head, while its hosts may never come."""
+    """An attempt of a RayJob begins with its head, while its hosts may never come, or not all: its driver waits for them."""
     attempts = evidence.lineage.attempts_of(task)
     is_ray = any(event.object_kind == "RayJob" for event in evidence.of_type(SubmissionSeen) if event.task == task)
     if not is_ray or any(life.events for attempt in attempts for life in attempt.incarnations):
         return bool(attempts)
-    hosts = [pod for pod in evidence.of_type(PodSeen) if pod.task == task and pod.role == "host"]
-    return any(pod.phase not in WAITING for pod in hosts)
+    seen = [pod for pod in evidence.of_type(PodSeen) if pod.task == task and pod.role == "host"]
+    hosts, ran = {pod.name for pod in seen}, {pod.name for pod in seen if pod.phase not in WAITING}
+    if not hosts:
+        return bool(attempts) and not _warning(task, evidence)
+    return ran == hosts or bool(ran and not evidence.scenario.workload.speaks_protocol)
 
 
 def _warning(task: int, evidence: Evidence) -> str:

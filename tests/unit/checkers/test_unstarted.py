@@ -75,6 +75,8 @@ def test_a_ray_job_whose_head_runs_without_hosts_has_not_run():
 
     assert completes(run.fork().close("deadline")).reason.startswith("task 0 never ran: RayCluster/job-0-abcde: FailedToCreateWorkerPod")
     assert completes(run.fork().pod("job-0-abcde-w").close("deadline")).reason.startswith("the run had to be ended")
+    half = run.fork().pod("job-0-abcde-w").pod("job-0-abcde-v", phase="Pending").warns("Pod/job-0-abcde-v", "FailedScheduling", "no node")
+    assert completes(half.close("deadline")).reason.startswith("task 0 never ran: Pod/job-0-abcde-v: FailedScheduling: no node")
     assert completes(run.fork().boot().close("deadline")).reason.startswith("the run had to be ended")
 
 
