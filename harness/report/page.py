@@ -14,6 +14,7 @@ from harness.report.injections import fault_rows
 from harness.report.notices import notices_of
 from harness.report.realism import fidelity_of, profiles_of
 from harness.report.record import Record, read_record
+from harness.report.references import references_of
 from harness.report.statement import EVIDENCE_MAX, state
 from harness.report.summary import summary_of
 from harness.report.templating import render
@@ -57,6 +58,7 @@ def page_of(record: Record) -> bytes:
             "profiles": profiles_of(record),
             "record": record,
             "recoveries": recoveries_of(record),
+            "references": references_of(record.scenario.why) if record.scenario is not None else (),
             "replay": (f"sh {shlex.quote(str(directory.replay_path))}", f"harness replay {shlex.quote(str(directory.path))}"),
             "scenario_json": Whole(encode(record.scenario).decode()) if record.scenario is not None else "",
             "statement": state(record),

@@ -15,8 +15,26 @@ _SPELLED = {
     "cpu": "CPU",
     "gpu": "GPU",
     "tpu": "TPU",
+    "api": "API",
+    "dws": "DWS",
+    "kueue": "Kueue",
+    "kuberay": "KubeRay",
+    "rayjob": "RayJob",
+    "rayjobs": "RayJobs",
+    "raycluster": "RayCluster",
 }
 """Words that the names of scenarios write small."""
+
+_JOINED = {
+    "bit exactly": "bit-exactly",
+    "on demand": "on-demand",
+    "start up": "start-up",
+    "coordinators pod": "coordinator's pod",
+    "guides queue": "guide's queue",
+    "guides two": "guide's two",
+    "jobs retries": "job's retries",
+}
+"""What loses its hyphen or its apostrophe in the names of our scenarios."""
 
 
 def duration(seconds: float | None) -> str:
@@ -84,4 +102,6 @@ def ordinal(number: int) -> str:
 def sentence(name: str) -> str:
     """A kebab-case name as a sentence."""
     words = " ".join(_SPELLED.get(word, word) for word in re.split(r"[-_]+", name) if word)
+    for lost, whole in _JOINED.items():
+        words = re.sub(rf"\b{lost}\b", whole, words)
     return words[:1].upper() + words[1:]

@@ -5,8 +5,10 @@ from dataclasses import replace
 from harness.checkpoints import ManifestEntry
 from harness.history import CheckpointSeen, CheckpointsSeen
 from harness.report.holdings import FILES_MAX, ROWS_MAX, files_of, holdings_of
+from harness.report.page import page_of
 from tests.unit.checkers.builders import Run, resumed
 from tests.unit.report.records import bare, record_of
+from tests.unit.report.test_page import words
 
 
 def test_the_last_look_at_all_of_storage_counts_the_newest_first():
@@ -19,6 +21,20 @@ def test_a_look_at_one_checkpoint_alone_is_not_taken_for_all_of_storage():
     seen = CheckpointsSeen(t_s=1.0, occasion="save-end", checkpoints=(), is_whole=False)
 
     assert holdings_of(bare(seen)) == ()
+
+
+def test_storage_without_checkpoints_is_one_sentence_and_no_table():
+    def seen(task: int, *checkpoints: CheckpointSeen) -> CheckpointsSeen:
+        return CheckpointsSeen(t_s=1.0, task=task, occasion="end", checkpoints=checkpoints)
+
+    whole = CheckpointSeen(step=5, path="step_5", state="committed")
+    empty, mixed, one = (words(page_of(bare(*looks))) for looks in ([seen(0), seen(1)], [seen(0, whole), seen(1)], [seen(0)]))
+
+    assert "offered next" not in empty
+    assert "There was no checkpoint of any task." in empty
+    assert mixed.count("offered next") == 1
+    assert "There was none of task 1." in mixed
+    assert "There was no checkpoint." in one
 
 
 def test_a_crowd_of_checkpoints_is_cut_and_counted():

@@ -49,6 +49,19 @@ def test_names_become_sentences():
     assert sentence("jax-sigkill-costs-an-io-error") == "JAX SIGKILL costs an I/O error"
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("the-guides-two-rayjobs-run-on-demand-and-on-dws", "The guide's two RayJobs run on-demand and on DWS"),
+        ("the-deletion-of-the-coordinators-pod-ends-it", "The deletion of the coordinator's pod ends it"),
+        ("a-restart-of-kuberay-and-the-api-server", "A restart of KubeRay and the API server"),
+        ("guides-and-jobs-stay", "Guides and jobs stay"),
+    ],
+)
+def test_a_title_has_the_hyphens_and_apostrophes_that_a_name_cannot_hold(name, told):
+    assert sentence(name) == told
+
+
 def test_numbers_agree_with_their_nouns():
     assert [count(1, "step"), count(0, "step"), count(1200, "step")] == ["1 step", "0 steps", "1,200 steps"]
     assert [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102)] == [
