@@ -67,7 +67,7 @@ def _row(name: str, what: str, when: str, whom: str, strike: Strike | None) -> F
 
 def _what(injection: Injection) -> str:
     fields = {name: value for name, value in msgspec.to_builtins(injection.fault).items() if name != "type"}
-    told = ", ".join(f"{name} {value}" for name, value in fields.items())
+    told = ", ".join(f"{name} {value}" for name, value in fields.items() if value != "")
     return f"{kind_of(injection.fault)} ({told})" if told else kind_of(injection.fault)
 
 

@@ -5,6 +5,7 @@ import pytest
 from harness.history import FaultRequested
 from harness.report.injections import fault_rows, moment_of
 from harness.scenario import Injection, Victim
+from harness.scenario.cluster_faults import LosePool
 from harness.scenario.faults import FlipByte, Pause
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
 from tests.unit.checkers.builders import resumed, uninterrupted
@@ -40,6 +41,14 @@ def test_a_fault_that_never_acted_has_a_row_all_the_same():
     (row,) = fault_rows(record_of(uninterrupted(), injections=(pause,)))
 
     assert (row.what, row.whom, row.state, row.strike) == ("pause (duration_s 2.0)", "attempt 0, rank 0", "not requested", None)
+
+
+def test_a_parameter_that_says_nothing_is_not_told():
+    lost = Injection(fault=LosePool(), at=AtStep(step=30))
+
+    (row,) = fault_rows(record_of(uninterrupted(), injections=(lost,)))
+
+    assert row.what == "lose-pool (duration_s 60.0)"
 
 
 def test_a_fault_on_an_effect_belongs_to_whatever_attempt_it_hit():
