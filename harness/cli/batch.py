@@ -4,7 +4,6 @@ import collections
 import contextlib
 import os
 import selectors
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,12 +12,18 @@ from typing import Protocol
 
 import msgspec
 
-from harness.cli.exits import EXIT_BROKEN
-from harness.cli.worker import Finished, Job, Message, Progressed, Refused
+from harness.cli.exits import EXIT_BROKEN, EXIT_INTERRUPTED
+from harness.cli.interruptions import COUNTED_MAX, Interruptions
+from harness.cli.standing_index import StandingIndex
+from harness.cli.worker import Finished, Job, Message, Progressed, Refused, Waiting
 from harness.clock import Clock
 
-STOP_PATIENCE_S = 30.0
+ENDING_S_MAX = 30.0
 """An interrupted worker stops its run, heals and judges nothing; longer than the grace of any profile it could be waiting for."""
+
+ENDING_SHARED_S_MAX = 840.0
+"""The same where runs share what must be whole for the next one: 240 s to mend nodes, 600 s to take the run away and bring node pools to
+rest. It takes a minute unless something hangs; a worker that is killed before leaves a broken cluster."""
 
 READ_BYTES = 65536
 
@@ -35,8 +40,14 @@ class Display(Protocol):
     def progressed(self, message: Progressed) -> None:
         """A worker says how far it is."""
 
+    def waiting(self, message: Waiting) -> None:
+        """A worker says that it waits for its turn, or that it goes on."""
+
     def ended(self, message: Finished | Refused) -> None:
         """It was judged, or refused."""
+
+    def stopping(self, scenarios: Sequence[str], patience_s: float) -> None:
+        """We were interrupted: what runs is being ended."""
 
     def ticked(self) -> None:
         """Time has passed."""
@@ -48,6 +59,7 @@ class _Worker:
 
     process: subprocess.Popen[bytes]
     scenario: str = ""
+    is_waiting: bool = False
     unread: bytearray = field(default_factory=bytearray)
     garbage: bytes = b""
 
@@ -83,44 +95,86 @@ _MESSAGES: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
 
 class Batch:
-    """A number of scenarios on a number of workers."""
+    """A number of scenarios on a number of workers.
 
-    def __init__(self, jobs: Sequence[Job], *, workers: int, display: Display, clock: Clock) -> None:
+    Args:
+        jobs: What to run, in this order.
+        workers: So many at once.
+        display: Told of everything.
+        clock: The time.
+        index: Renewed as scenarios end.
+        ending_s_max: What takes longer to end after an interrupt is killed.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        *,
+        workers: int,
+        display: Display,
+        clock: Clock,
+        index: StandingIndex,
+        ending_s_max: float = ENDING_S_MAX,
+    ) -> None:
         self._waiting = collections.deque(jobs)
         self._workers_max = max(1, min(workers, len(jobs)))
         self._display = display
         self._clock = clock
+        self._index = index
+        self._ending_s_max = ending_s_max
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._results: dict[str, Finished | Refused] = {}
+        self._looked_s = clock.monotonic_s()
+        self._waited_s = 0.0
+        self._is_interrupted = False
 
     def run(self) -> dict[str, Finished | Refused]:
-        """Run everything; interrupted, end what runs and raise again.
-
-        Raises:
-            KeyboardInterrupt: After every worker has ended.
-        """
-        try:
+        """Run everything, or until we are interrupted and what ran has ended; returns what came of it, by scenario."""
+        with Interruptions() as interruptions, self._selector:
             for _ in range(self._workers_max):
                 self._start_worker()
-            while self._workers:
-                for key, _ in self._selector.select(timeout=0.1):
-                    self._hear(key.data)
-                self._display.ticked()
-        except KeyboardInterrupt:
-            self._interrupt()
-            raise
-        finally:
-            self._selector.close()
+            while self._workers and not interruptions.count:
+                self._look()
+            if self._workers:
+                self._interrupt(interruptions)
         return self._results
 
     @property
-    def results(self) -> dict[str, Finished | Refused]:
-        """What has ended so far, by scenario."""
-        return self._results
+    def is_interrupted(self) -> bool:
+        """Whether it was, before everything had ended."""
+        return self._is_interrupted
+
+    @property
+    def not_run(self) -> list[str]:
+        """Scenarios that no worker has taken on."""
+        return [job.scenario.name for job in self._waiting]
+
+    @property
+    def unended(self) -> list[str]:
+        """Scenarios that still ran when we were told to wait no longer."""
+        return [worker.scenario for worker in self._workers if worker.scenario]
+
+    @property
+    def waited_s(self) -> float:
+        """For how long all that ran waited for others: a run that waits for another one of ours costs no time of its own."""
+        return self._waited_s
+
+    def _look(self) -> None:
+        """Hear what was said, for a moment."""
+        heard = self._selector.select(timeout=0.1)
+        now_s = self._clock.monotonic_s()
+        at_work = [worker for worker in self._workers if worker.scenario]
+        if at_work and all(worker.is_waiting for worker in at_work):
+            self._waited_s += now_s - self._looked_s
+        self._looked_s = now_s
+        for key, _ in heard:
+            self._hear(key.data)
+        self._display.ticked()
+        self._index.renew()
 
     def _start_worker(self) -> None:
-        if not self._waiting:
+        if not self._waiting or self._is_interrupted:
             return
         process = subprocess.Popen(
             [sys.executable, "-m", "harness.cli.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -132,7 +186,8 @@ class Batch:
         self._give_next(worker)
 
     def _give_next(self, worker: _Worker) -> None:
-        if self._waiting:
+        worker.is_waiting = False
+        if self._waiting and not self._is_interrupted:
             job = self._waiting.popleft()
             self._display.began(job.scenario.name)
             worker.give(job)
@@ -148,6 +203,9 @@ class Batch:
         for message in messages:
             if isinstance(message, Progressed):
                 self._display.progressed(message)
+            elif isinstance(message, Waiting):
+                worker.is_waiting = bool(message.why)
+                self._display.waiting(message)
             else:
                 self._end(message)
                 self._give_next(worker)
@@ -157,6 +215,7 @@ class Batch:
     def _end(self, message: Finished | Refused) -> None:
         self._results[message.scenario] = message
         self._display.ended(message)
+        self._index.age()
 
     def _close(self, worker: _Worker) -> None:
         assert worker.process.stdin is not None
@@ -172,27 +231,30 @@ class Batch:
         code = worker.process.wait()
         self._workers.remove(worker)
         if worker.scenario and worker.scenario not in self._results:
-            how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
-            if worker.garbage:
-                how = f"said {worker.garbage!r} where a message was due"
-            self._end(
-                Refused(
-                    scenario=worker.scenario,
-                    exit_code=EXIT_BROKEN,
-                    message=f"the process that ran it {how}; `harness clean` ends what it left",
-                )
-            )
+            self._end(self._lost(worker, code))
             self._start_worker()
 
-    def _interrupt(self) -> None:
-        """Interrupt every worker and wait until each has ended its run; kill the ones that do not."""
+    def _lost(self, worker: _Worker, code: int) -> Refused:
+        """What is said of a scenario whose worker said nothing of it."""
+        if self._is_interrupted and code == EXIT_INTERRUPTED:
+            return Refused(scenario=worker.scenario, exit_code=EXIT_INTERRUPTED, message="interrupted before it began")
+        how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
+        if worker.garbage:
+            how = f"said {worker.garbage!r} where a message was due"
+        message = f"the process that ran it {how}; `harness clean` ends what it left"
+        return Refused(scenario=worker.scenario, exit_code=EXIT_BROKEN, message=message)
+
+    def _interrupt(self, interruptions: Interruptions) -> None:
+        """Have every worker end its run, and kill what hangs; told to wait no longer, leave it to them: they end it all the same."""
+        self._is_interrupted = True
+        self._display.stopping([worker.scenario for worker in self._workers if worker.scenario], self._ending_s_max)
         for worker in self._workers:
-            worker.process.send_signal(signal.SIGINT)
-        deadline_s = self._clock.monotonic_s() + STOP_PATIENCE_S
-        for worker in self._workers:
-            left_s = max(0.1, deadline_s - self._clock.monotonic_s())
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.process.communicate(timeout=left_s)
-            if worker.process.poll() is None:
-                worker.process.kill()
-                worker.process.wait()
+            self._close(worker)  # without its input it interrupts itself
+        deadline_s = self._clock.monotonic_s() + self._ending_s_max
+        while self._workers and self._clock.monotonic_s() < deadline_s:
+            self._look()
+            if interruptions.count >= COUNTED_MAX:
+                return
+        for worker in list(self._workers):
+            worker.process.kill()
+            self._bury(worker)

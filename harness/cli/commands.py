@@ -14,15 +14,17 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from harness.cli.batch import Batch
+from harness.capabilities import TurnTaking
+from harness.cli.batch import ENDING_S_MAX, ENDING_SHARED_S_MAX, Batch, Display
 from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, left_out, load
 from harness.cli.cleaning import clean as clean_runs
 from harness.cli.clusters import down_app, up_app
-from harness.cli.display import LiveDisplay, PlainDisplay, outcome_of
+from harness.cli.display import STYLES, LiveDisplay, PlainDisplay, outcome_of
 from harness.cli.doctor import diagnose
 from harness.cli.exits import EXIT_BROKEN, EXIT_CODES, EXIT_INTERRUPTED, EXIT_USAGE, in_full
+from harness.cli.standing_index import StandingIndex
 from harness.cli.worker import Finished, Job, Refused
-from harness.clock import SystemClock
+from harness.clock import Clock, SystemClock
 from harness.config import CONFIG_NAME, TEMPLATE
 from harness.errors import BrokenHarnessError, TargetUnavailableError, UsageError
 from harness.history import read_header
@@ -50,6 +52,9 @@ RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="HARNESS_RUNS_DIR", 
 Root = Annotated[Path, typer.Option("--root", help="What workloads' directories are relative to; the catalogue is imported from here.")]
 Catalogue = Annotated[str, typer.Option("--catalogue", help="module:attribute of a mapping of names to scenarios.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A harness.toml: a job of your own, without Python.")]
+NAMES_MAX = 5
+"""Of scenarios in one line: enough to see where a batch was."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
 
 
@@ -57,13 +62,14 @@ def run_app(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return int(app(list(arguments), standalone_mode=False) or 0)
+        exit_code = int(app(list(arguments), standalone_mode=False) or 0)
+        return _fail("interrupted", exit_code) if exit_code == EXIT_INTERRUPTED else exit_code  # of a KeyboardInterrupt typer makes one
     except (UsageError, TargetUnavailableError) as error:
         return _fail(str(error), EXIT_USAGE)
     except BrokenHarnessError as error:
         return _fail(in_full(error), EXIT_BROKEN)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted; everything that was started has been ended", EXIT_INTERRUPTED)
+        return _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  the reader is gone; nothing can be flushed to it
         return EXIT_BROKEN
@@ -143,11 +149,12 @@ def run(
 @app.command()
 def check(run_directory: Annotated[Path, typer.Argument(help="A directory under the runs directory.")], as_json: Json = False) -> int:
     """Judge a run again from its history, without running anything; writes nothing."""
-    judged = check_run(open_run(run_directory))
+    found = _run_at(run_directory)
+    judged = check_run(found)
     if as_json:
         typer.echo(msgspec.json.encode(judged.verdict).decode())
     else:
-        typer.echo(f"{judged.scenario.name}: {judged.verdict.outcome}")
+        typer.echo(f"{judged.scenario.name}: {judged.verdict.outcome}{_unjudged(found)}")
         for finding in judged.verdict.findings:
             typer.echo(f"  {finding.outcome:8} {finding.checker}: {finding.reason}")
             for line in finding.evidence if finding in judged.verdict.worst() and not judged.verdict.is_valid else ():
@@ -162,7 +169,7 @@ def report(
 ) -> int:
     """Write the HTML report of a run again, or of every run with the index."""
     if run_directory is not None:
-        typer.echo(str(write_run(open_run(run_directory))))
+        typer.echo(str(write_run(_run_at(run_directory))))
         return 0
     store = RunStore(runs_dir.resolve(), SystemClock())
     for directory in store.runs():
@@ -186,7 +193,7 @@ def replay(
     if run_directory.is_file():
         scenario, seed = read_scenario(run_directory), seed or 0
     else:
-        run = open_run(run_directory)
+        run = _run_at(run_directory)
         scenario, seed = read_scenario(run.scenario_path), _seed_of(run) if seed is None else seed
     _require_target(target)
     _require_writable(runs_dir)
@@ -258,6 +265,29 @@ def init(path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path
     return 0
 
 
+def _run_at(path: Path) -> RunDirectory:
+    """The run at a path.
+
+    Raises:
+        UsageError: When it never began: nothing is there to judge or to make again.
+        UnknownNameError: When there is none.
+    """
+    run = RunDirectory(path)
+    owner = run.owner()
+    if owner is None or run.scenario_path.exists():
+        return open_run(path)
+    if run.is_running():
+        raise UsageError(f"the run {path} is not judged yet: process {owner.process.pid} has it, and waits for its turn; look again later")
+    raise UsageError(f"the run {path} was never judged: it ended before it began; run its scenario again")
+
+
+def _unjudged(run: RunDirectory) -> str:
+    """What must be known of a judgement that is the first: it is of what there is until now."""
+    if run.is_over():
+        return ""
+    return ", so far: it is still running" if run.is_running() else ", by what there is: it ended before it was judged"
+
+
 def _seed_of(run: RunDirectory) -> int:
     """The seed that a run had, from the header of its history: what comes after it may be damaged."""
     header = read_header(run.history_path)
@@ -270,28 +300,52 @@ def _run_batch(work: Sequence[Job], *, jobs: int, runs_dir: Path, as_json: bool,
     clock = SystemClock()
     began_s = clock.monotonic_s()
     console = Console(stderr=as_json)
-    is_live = console.is_terminal and not as_json
+    index = StandingIndex(RunStore(runs_dir, clock), clock)
+    index.write()
+    ending_s_max = _ending_s_max(work[0].target, clock)
+
+    def batch_for(display: Display) -> Batch:
+        return Batch(work, workers=jobs, display=display, clock=clock, index=index, ending_s_max=ending_s_max)
+
     try:
-        if is_live:
+        if console.is_terminal and not as_json:
             with LiveDisplay(console, clock, len(work)) as display:
-                results = Batch(work, workers=jobs, display=display, clock=clock).run()
+                batch = batch_for(display)
+                results = list(batch.run().values())
         else:
-            results = Batch(work, workers=jobs, display=PlainDisplay(console), clock=clock).run()
+            batch = batch_for(PlainDisplay(console, clock))
+            results = list(batch.run().values())
     finally:
-        index = write_index(RunStore(runs_dir, clock))  # what has ended can be looked at, interrupted or not
+        path = index.write()  # what has ended can be looked at, whatever broke
     if as_json:
-        typer.echo(msgspec.json.encode(list(results.values())).decode())
-    _conclude(console, list(results.values()), str(index), wall_s=clock.monotonic_s() - began_s, others=others)
-    return _exit_code(list(results.values()))
-
-
-def _conclude(console: Console, results: Sequence[Finished | Refused], index: str, *, wall_s: float, others: str) -> None:
-    outcomes = [outcome_of(message) for message in results]
-    counted = ", ".join(
-        f"{outcomes.count(outcome)} {outcome}" for outcome in ("valid", "invalid", "unknown", "error") if outcome in outcomes
-    )
-    lines = [f"{counted} in {wall_s:.0f} s", *([f"left out: {others}"] if others else []), f"report: {index}"]
+        typer.echo(msgspec.json.encode(results).decode())
+    lasted = f"{clock.monotonic_s() - began_s:.0f} s"
+    if batch.waited_s >= 1.0:
+        lasted += f", {batch.waited_s:.0f} s of them waiting for others"
+    lines = [f"{_counted(results)} in {lasted}", *_left(batch), *([f"left out: {others}"] if others else []), f"report: {path}"]
     console.print("\n".join(lines), highlight=False, soft_wrap=True)
+    return EXIT_INTERRUPTED if batch.is_interrupted else _exit_code(results)
+
+
+def _ending_s_max(target: str, clock: Clock) -> float:
+    """How long ending what runs may take."""
+    return ENDING_SHARED_S_MAX if isinstance(create(target, clock), TurnTaking) else ENDING_S_MAX
+
+
+def _counted(results: Sequence[Finished | Refused]) -> str:
+    outcomes = [outcome_of(message) for message in results]
+    counted = [f"{outcomes.count(outcome)} {outcome}" for outcome in STYLES if outcome in outcomes]
+    return ", ".join(counted) or "nothing done"
+
+
+def _left(batch: Batch) -> list[str]:
+    """What an interrupt has left: scenarios that were not run, and those that end without us."""
+    not_run, unended = batch.not_run, batch.unended
+    more = f" and {len(not_run) - NAMES_MAX} more" if len(not_run) > NAMES_MAX else ""
+    lines = [f"not run: {len(not_run)}: {', '.join(not_run[:NAMES_MAX])}{more}"] if batch.is_interrupted and not_run else []
+    if unended:
+        lines.append(f"still being ended: {', '.join(unended)}; `harness clean` says when nothing of it is left")
+    return lines
 
 
 def _exit_code(results: Sequence[Finished | Refused]) -> int:

@@ -48,6 +48,13 @@ class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
     text: str
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, tag="waiting"):
+    """A run waits for its turn, and why; without a reason it goes on."""
+
+    scenario: str
+    why: str = ""
+
+
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
     """A run was judged."""
 
@@ -64,7 +71,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     directory: str = ""
 
 
-Message = Progressed | Finished | Refused
+Message = Progressed | Waiting | Finished | Refused
 
 
 class ReportFailedError(BrokenHarnessError):
@@ -98,14 +105,19 @@ class Narrator:
         self._wire = wire
         self._said_s = 0.0
         self._attempt, self._step, self._faults = 0, 0, 0
+        self._is_waiting = False
 
     def waits(self, scenario: Scenario, why: str) -> None:
         """See ``harness.runner.progress.Progress``."""
         del scenario
-        self._wire.say(Progressed(scenario=self._scenario, text=why))
+        self._is_waiting = True
+        self._wire.say(Waiting(scenario=self._scenario, why=why))
 
     def saw(self, scenario: Scenario, events: Sequence[Event]) -> None:
-        """See ``harness.runner.progress.Progress``."""
+        """See ``harness.runner.progress.Progress``. The first event is that the run was opened: then it waits no more."""
+        if self._is_waiting:
+            self._is_waiting = False
+            self._wire.say(Waiting(scenario=self._scenario))
         for event in events:
             if isinstance(event, AttemptStarted):
                 self._attempt, self._step = event.attempt, 0
@@ -140,8 +152,9 @@ def work(job: Job, wire: Wire) -> Message:
         code, message = EXIT_USAGE, str(error)
     except HarnessError as error:
         code, message = EXIT_BROKEN, in_full(error)
-    except KeyboardInterrupt:
-        code, message = EXIT_INTERRUPTED, "interrupted; everything it started was ended"
+    except KeyboardInterrupt as error:
+        problems = getattr(error, "__notes__", [])  # of ending it
+        code, message = EXIT_INTERRUPTED, "; ".join(["interrupted", *(problems or ["everything it started was ended"])])
     except Exception as error:  # noqa: BLE001  the edge of the program: a user sees one line, the traceback is kept beside the run
         code, message = EXIT_BROKEN, f"{type(error).__name__}: {error}"
         if opened:

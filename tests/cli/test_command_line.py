@@ -3,11 +3,16 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from harness.undo import identify
 from tests.cli.conftest import Command
 
 
@@ -284,3 +289,60 @@ def test_a_fifo_in_place_of_a_document_makes_nobody_wait(harness: Command, here:
     results = [harness("check", str(run)), harness("clean"), harness("report")]
 
     assert all("Traceback" not in result.stderr for result in results)
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def test_an_interrupt_ends_with_what_was_done_what_was_not_run_and_the_report(here: Path) -> None:
+    catalogue = here / "scenarios.py"
+    more = """
+for name, seconds in (("a-job-takes-very-long", "1"), ("so-another-follows", "0")):
+    CATALOGUE[name] = scenario(name, workload=job(STEPS="60", STEP_SECONDS=seconds))
+"""
+    catalogue.write_text(catalogue.read_text() + more)
+    names = ["a-good-job-recovers", "a-job-takes-very-long", "so-another-follows"]  # in this order
+    command = [sys.executable, "-m", "harness", "run", *names]
+    process = subprocess.Popen(command, cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline_s = time.monotonic() + 60
+    while "A good job recovers" not in text_of(here / "runs" / "index.html") or not list(
+        here.glob("runs/a-job-takes-very-long/*/history.jsonl")
+    ):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+
+    *done, said, stopped, why, run, counted, not_run, report = output.splitlines()
+    assert process.returncode == 130
+    assert len(done) == 2
+    assert "ends what runs: a-job-takes-very-long; that may take up to 30 s" in said
+    assert stopped.split() == ["stopped", "a-job-takes-very-long"]
+    assert why.strip() == "interrupted; everything it started was ended"
+    assert run.strip().startswith("run: ")
+    assert re.fullmatch(r"1 valid, 1 stopped in \d+ s", counted)
+    assert not_run == "not run: 1: so-another-follows"
+    assert Path(report.removeprefix("report: ")).exists()
+    assert errors == "harness: interrupted\n"
+
+
+def test_a_run_that_never_began_is_told_from_one_that_is_not_there(harness: Command, here: Path) -> None:
+    harness("run", "a-slow-job-takes-its-time")
+    run = only_run(here, "a-slow-job-takes-its-time")
+    (run / "verdict.json").unlink()
+
+    result = harness("check", str(run))
+    assert result.stdout.splitlines()[0] == "a-slow-job-takes-its-time: valid, by what there is: it ended before it was judged"
+
+    (run / "scenario.json").unlink()
+    for command in ("check", "report", "replay"):
+        result = harness(command, str(run))
+        assert result.returncode == 64
+        assert result.stderr == f"harness: the run {run} was never judged: it ended before it began; run its scenario again\n"
+
+    owner = json.loads((run / "owner.json").read_bytes())
+    owner["process"] = msgspec.to_builtins(identify([os.getpid()])[0])
+    (run / "owner.json").write_text(json.dumps(owner))
+    result = harness("check", str(run))
+    assert f"is not judged yet: process {os.getpid()} has it, and waits for its turn" in result.stderr
