@@ -145,11 +145,14 @@ class Lineage:
         return {task: tuple(read_looks(sorted(of_task, key=lambda event: event.t_s))) for task, of_task in events.items()}
 
 
+OUTPUT = ("stdout", "stderr")
+"""Streams of the job's own words; the others are the platform's."""
+
 _OF_AN_ATTEMPT = (LogLine, AttemptStarted, AttemptExited, AttemptAbandoned, SignalSent)
 
 
 def trace(events: Iterable[Event]) -> Lineage:
-    """Read a history as lives of the job."""
+    """Read a history as lives of the job; what the platform says before anything ran, as that it waits, is of no life."""
     everything = tuple(events)
     places: dict[tuple[int, int], list[Event]] = defaultdict(list)
     words: dict[tuple[int, int], list[JobEvent]] = defaultdict(list)
@@ -161,7 +164,8 @@ def trace(events: Iterable[Event]) -> Lineage:
     attempts: list[Attempt] = []
     lives: dict[int, int] = defaultdict(int)
     notices = notices_of_pods(event for event in everything if isinstance(event, (PodSeen, NodeSeen)))
-    for task, number in sorted(places.keys() | words.keys()):
+    lived = {place for place, seen in places.items() if any(not isinstance(event, LogLine) or event.stream in OUTPUT for event in seen)}
+    for task, number in sorted(lived | words.keys()):
         of_pods = notices.get((task, number))
         attempt = read_attempt(task, number, words[task, number], places[task, number], first_life=lives[task], of_pods=of_pods)
         lives[task] += len(attempt.incarnations)

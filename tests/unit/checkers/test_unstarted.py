@@ -7,7 +7,7 @@ from harness.checkers.completion import check
 from harness.checkers.landed import check as check_landed
 from harness.checkers.leftovers import check as check_leftovers
 from harness.checkers.submission import check as check_submission
-from harness.history import RunClosed
+from harness.history import LogLine, RunClosed
 from harness.scenario import Injection, Platform
 from harness.scenario.cluster_faults import EvictWorkload
 from harness.scenario.expectations import (
@@ -51,6 +51,13 @@ def test_a_job_whose_pods_are_not_made_is_told_in_kubernetes_words_first():
     assert finding.outcome is Outcome.INVALID
     assert finding.reason.startswith(f"task 0 never ran: Job/job-0: FailedCreate: {FORBIDDEN}; the run had to be ended at ")
     assert finding.reason.endswith("deadline")
+
+
+def test_that_the_run_waited_for_its_turn_is_no_life_of_the_job():
+    run = refused()
+    run.events.insert(1, LogLine(t_s=0.1, stream="system", text="Waited 45 s for another run on the cluster."))
+
+    assert completes(run.close("deadline")).reason.startswith("task 0 never ran: Job/job-0: FailedCreate")
 
 
 def test_a_job_in_a_queue_that_is_not_there_is_told_in_kueues_words_first():

@@ -1,6 +1,6 @@
 """A history is cut into lives where the job's processes were started anew."""
 
-from harness.history import Booted, Marked, Restored, Started, StepDone
+from harness.history import AttemptStarted, Booted, LogLine, Marked, Restored, Started, StepDone
 from harness.lineage import Lineage, trace
 from tests.unit.checkers.builders import Run, resumed
 
@@ -13,6 +13,15 @@ def test_each_attempt_is_a_life():
     lives = lineage_of(resumed()).incarnations_of(0)
     assert [(life.attempt, life.number, life.restored_step, life.last_step()) for life in lives] == [(0, 0, 0, 7), (1, 1, 5, 20)]
     assert (lives[0].exit is not None, lives[0].done is None, lives[1].done is not None) == (True, True, True)
+
+
+def test_what_the_platform_says_while_nothing_has_run_is_no_life_and_is_of_one_that_follows():
+    waited = Run().add(LogLine, stream="system", text="Waited 45 s for another run on the cluster.")
+
+    assert lineage_of(waited).attempts == ()
+    assert len(lineage_of(waited.fork().add(LogLine, stream="stdout", text="a word of the job")).attempts) == 1
+    (attempt,) = lineage_of(waited.add(AttemptStarted, pid=1)).attempts
+    assert (attempt.task, attempt.number) == (0, 0)
 
 
 def test_a_second_boot_inside_an_attempt_opens_a_life():
