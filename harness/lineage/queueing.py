@@ -77,7 +77,7 @@ class Admission:
 
 
 def state_of(seen: WorkloadSeen) -> StayState:
-    """The state that a workload is in."""
+    """The state that a workload is in; ``Requeued`` speaks of a deactivation for a moment after it was undone, which is no back-off."""
     if seen.holds("Finished"):
         return "finished"
     if not seen.is_active:
@@ -90,7 +90,8 @@ def state_of(seen: WorkloadSeen) -> StayState:
     if seen.holds("QuotaReserved"):
         return "checking"
     requeued = seen.condition("Requeued")
-    return "backoff" if requeued is not None and requeued.status == "False" else "queued"
+    is_put_off = requeued is not None and requeued.status == "False" and not requeued.reason.startswith("Deactivated")
+    return "backoff" if is_put_off else "queued"
 
 
 def flavor_of(seen: WorkloadSeen) -> str:

@@ -34,6 +34,11 @@ def test_the_state_goes_by_the_conditions(conditions: tuple[tuple[str, str], ...
     assert state_of(seen(*conditions)) == state
 
 
+def test_one_that_was_just_activated_again_does_not_back_off():
+    requeued = condition("Requeued", "False", "Deactivated")
+    assert state_of(WorkloadSeen(t_s=0, name="w", uid="u", conditions=(condition("Evicted"), requeued))) == "queued"
+
+
 def test_one_that_is_not_active_is_deactivated_unless_it_is_over():
     assert state_of(seen(("QuotaReserved", "True"), ("Admitted", "True"), is_active=False)) == "deactivated"
     assert state_of(seen(("Finished", "True"), is_active=False)) == "finished"
