@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from harness.cli.standing_index import StandingIndex
+    from harness.clock import Clock
+    from harness.history import Event
     from harness.runner import Run
     from harness.scenario import Scenario
-    from harness.store import RunDirectory
+    from harness.store import RunDirectory, RunStore
 
 MARKER = "chaos"
 RUNS: pytest.StashKey["list[Run]"] = pytest.StashKey()
+INDEX: pytest.StashKey["StandingIndex"] = pytest.StashKey()
 BROUGHT_UP: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 """Takes down at the end what was brought up for the session."""
 
@@ -47,6 +51,53 @@ Opened = Callable[["RunDirectory"], None]
 
 class NothingProvedError(Exception):
     """The verdict is unknown: not the job's fault, and no pass either."""
+
+
+class _Announcer:
+    """Writes to the terminal what is told while a scenario runs; a worker of xdist has none, so it sends the line in a report."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Such a report says nothing to others: a setup that has passed, of no duration."""
+        line = getattr(report, "chaos_line", "")
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if not line or terminal is None:
+            return
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture is not None else contextlib.nullcontext():
+            terminal.write_line(line)
+            terminal.flush()
+
+
+class _WaitTeller:
+    """Says that a scenario waits for its turn, for whom, and that it goes on; see ``harness.runner.progress.Progress``."""
+
+    def __init__(self, item: pytest.Item, clock: "Clock") -> None:
+        self._item = item
+        self._clock = clock
+        self._since_s: float | None = None
+
+    def waits(self, scenario: "Scenario", why: str) -> None:
+        """It begins to wait, or waits for another."""
+        if self._since_s is None:
+            self._since_s = self._clock.monotonic_s()
+            self._tell(f"chaos: {scenario.name}: {why}")
+
+    def saw(self, scenario: "Scenario", events: "Sequence[Event]") -> None:
+        """What happens happens after the wait."""
+        del events
+        if self._since_s is not None:
+            self._tell(f"chaos: {scenario.name}: goes on after {self._clock.monotonic_s() - self._since_s:.0f} s")
+            self._since_s = None
+
+    def _tell(self, line: str) -> None:
+        item = self._item
+        report = pytest.TestReport(
+            nodeid=item.nodeid, location=item.location, keywords={}, outcome="passed", longrepr=None, when="setup", chaos_line=line
+        )
+        item.ihook.pytest_runtest_logreport(report=report)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -77,6 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than 20 seconds")
     config.stash[RUNS] = []
     config.stash[BROUGHT_UP] = contextlib.ExitStack()
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Announcer(config))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -151,7 +204,7 @@ def chaos_runner(request: pytest.FixtureRequest, record_property: RecordProperty
         record_property("scenario", scenario.name)
         record_property("target", request.config.getoption("--target"))
         record_property("seed", str(request.config.getoption("--seed")))
-        judged = _run(scenario, request.config, lambda directory: record_property("run_directory", str(directory.path)))
+        judged = _run(scenario, request.node, lambda directory: record_property("run_directory", str(directory.path)))
         record_property("verdict", str(judged.verdict.outcome))
         request.config.stash[RUNS].append(judged)
         if judged.verdict.outcome == "unknown":
@@ -247,19 +300,40 @@ def _skip_or_fail_without_target(config: pytest.Config) -> None:
     pytest.skip(message)
 
 
-def _run(scenario: "Scenario", config: pytest.Config, opened: Opened) -> "Run":
+def _run(scenario: "Scenario", item: pytest.Item, opened: Opened) -> "Run":
     from harness.clock import SystemClock
     from harness.report import write_run
     from harness.runner import Options, run_scenario
     from harness.store import RunStore
     from harness.targets import create
 
-    clock = SystemClock()
+    config, clock = item.config, SystemClock()
     store = RunStore(Path(config.getoption("--runs-dir")).resolve(), clock)
-    options = Options(root=config.rootpath, seed=int(config.getoption("--seed")), keep=bool(config.getoption("--keep")), opened=opened)
+    index = _index(config, store, clock)
+    index.renew()
+    options = Options(
+        root=config.rootpath,
+        seed=int(config.getoption("--seed")),
+        keep=bool(config.getoption("--keep")),
+        opened=opened,
+        progress=_WaitTeller(item, clock),
+    )
     run = run_scenario(scenario, target=lambda: create(str(config.getoption("--target")), clock), clock=clock, store=store, options=options)
     write_run(run.directory)
+    index.age()
+    index.renew()
     return run
+
+
+def _index(config: pytest.Config, store: "RunStore", clock: "Clock") -> "StandingIndex":
+    """The page over all runs, of this process: it is there from the first run on."""
+    from harness.cli.standing_index import StandingIndex
+
+    if INDEX not in config.stash:
+        config.stash[INDEX] = StandingIndex(store, clock)
+        with contextlib.suppress(OSError):  # the run itself says it better
+            store.root.mkdir(parents=True, exist_ok=True)
+    return config.stash[INDEX]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -270,6 +270,39 @@ def test_what_a_target_does_not_run_is_left_out_and_counted(suite: pytest.Pytest
     )
 
 
+TAKES_TURNS = """
+from pathlib import Path
+
+import harness.targets as targets
+from harness.targets.local import LocalTarget
+
+class TakesTurns(LocalTarget):
+    def take_turn(self, say):
+        assert Path("runs/index.html").exists()
+        say("process 7 works on the cluster c")
+        say("process 8 works on the cluster c")
+        return 0.0
+
+targets._TARGETS = {**targets._TARGETS, "local": replace(targets._TARGETS["local"], create=TakesTurns)}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-v",), ("-n", "2"), ("-s",)], ids=["plain", "verbose", "xdist", "not captured"])
+def test_a_wait_for_a_turn_is_told_on_the_terminal_at_once(suite: pytest.Pytester, options: tuple[str, ...]) -> None:
+    bring(suite, "GOOD")
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(conftest.read_text() + "\nfrom dataclasses import replace\n" + TAKES_TURNS)
+
+    result = run(suite, *options, "--junitxml=out.xml")
+
+    result.assert_outcomes(passed=1, deselected=0 if "-n" in options else 1)
+    result.stdout.fnmatch_lines(
+        ["chaos: a-good-job-recovers: process 7 works on the cluster c", "chaos: a-good-job-recovers: goes on after 0 s"]
+    )
+    result.stdout.no_fnmatch_line("*process 8*")
+    assert [case.get("name") for case in ET.parse(suite.path / "out.xml").iter("testcase")] == ["test_scenario[a-good-job-recovers]"]
+
+
 LIMITS = """
 import msgspec, pytest
 from conftest import GOOD
