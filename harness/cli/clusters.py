@@ -1,11 +1,13 @@
 """``harness up kind`` and ``harness down kind``: the local cluster; ``harness up docker``: the engine under it."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.clock import SystemClock
+from harness.kind import KindCluster
 from harness.kind.creation import Wish, bring_up
 from harness.kind.engine import start_engine
 from harness.kind.materials import ImageSource
@@ -28,7 +30,8 @@ def _up() -> None:
 def up_kind(topology: TopologyFile = None, images: Images = ImageSource.AUTO) -> int:
     """Make the kind cluster with Kueue and KubeRay, or find it up; says what each phase took."""
     wish = Wish(topology=load_topology(topology) if topology else None, source=images)
-    bring_up(wish, SystemClock(), typer.echo)
+    cluster = bring_up(wish, SystemClock(), typer.echo)
+    typer.echo(f"to look at it: {looking_at(cluster)}")
     return 0
 
 
@@ -49,3 +52,9 @@ def down_kind() -> int:
     """Remove the kind cluster that this harness made: nodes, network, state; nothing else."""
     take_down(SystemClock(), typer.echo)
     return 0
+
+
+def looking_at(cluster: KindCluster) -> str:
+    """A command line that shows what runs on the cluster: its own kubectl and kubeconfig, which are on no path of the user's."""
+    kubectl = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "get", "pods", "--all-namespaces"]
+    return shlex.join(kubectl)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from harness.capabilities import TurnTaking
 from harness.cli.batch import ENDING_S_MAX, ENDING_SHARED_S_MAX, Batch, Display
-from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, left_out, load
+from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, left_out, load, matching_scenarios
 from harness.cli.cleaning import clean as clean_runs
 from harness.cli.clusters import down_app, up_app
 from harness.cli.display import STYLES, LiveDisplay, PlainDisplay, outcome_of
@@ -55,6 +55,7 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", help="A harness.tom
 NAMES_MAX = 5
 """Of scenarios in one line: enough to see where a batch was."""
 
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only scenarios with this tag; may be repeated.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
 
 
@@ -88,17 +89,26 @@ def _explain(error: Exception) -> int:
 
 
 @app.command("list")
-def list_scenarios(catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile = None, root: Root = Path(), as_json: Json = False) -> int:
+def list_scenarios(
+    tags: Tags = None,
+    target: Annotated[str | None, typer.Option(help="Only scenarios that run there without being named.")] = None,
+    catalogue: Catalogue = DEFAULT_CATALOGUE,
+    config: ConfigFile = None,
+    root: Root = Path(),
+    as_json: Json = False,
+) -> int:
     """Show the scenarios: what they do and what they promise."""
     known = load(catalogue=catalogue, config=config, root=root.resolve())
+    belongs = partial(belongs_to, target=create(target, SystemClock())) if target is not None else everywhere
+    found = matching_scenarios(known, tags=tags or [], belongs=belongs)
     if as_json:
-        typer.echo(msgspec.json.encode(list(known.values())).decode())
+        typer.echo(msgspec.json.encode(found).decode())
         return 0
     console = Console()
-    for scenario in known.values():
+    for scenario in found:
         faults = ", ".join(kind_of(injection.fault) for injection in scenario.injections) or "no fault"
-        tags = f" ({', '.join(scenario.tags)})" if scenario.tags else ""
-        console.print(Text.assemble((scenario.name, "bold"), tags), soft_wrap=True)
+        tagged = f" ({', '.join(scenario.tags)})" if scenario.tags else ""
+        console.print(Text.assemble((scenario.name, "bold"), tagged), soft_wrap=True)
         console.print(
             Text(
                 f"    {scenario.workload.name}: {faults}; {', '.join(name_of(expectation) for expectation in scenario.expects)}",
@@ -106,7 +116,8 @@ def list_scenarios(catalogue: Catalogue = DEFAULT_CATALOGUE, config: ConfigFile 
             ),
             soft_wrap=True,
         )
-    console.print(f"{len(known)} scenarios", highlight=False)
+    of = f" of {len(known)}" if len(found) < len(known) else ""
+    console.print(f"{len(found)}{of} scenarios" if of or len(found) != 1 else "1 scenario", highlight=False)
     return 0
 
 
@@ -117,7 +128,7 @@ def run(
         bool, typer.Option("--all", help="The whole catalogue, but for slow scenarios and those of other targets.")
     ] = False,
     slow: Annotated[bool, typer.Option("--slow", help="Slow scenarios too.")] = False,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="Only scenarios with this tag; may be repeated.")] = None,
+    tags: Tags = None,
     target: Annotated[str, typer.Option(help="Where to run.")] = "local",
     seed: Annotated[int, typer.Option(help="Seed of workloads; stored in every history.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Scenarios at once.")] = 1,

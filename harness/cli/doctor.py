@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
+from harness.cli.clusters import looking_at
 from harness.kind import find_cluster, problem_with, problem_with_engine
 from harness.kind.bundle.builder import missing_pieces
 from harness.kind.engine import INSTALL_ADVICE, server_version
@@ -60,8 +61,11 @@ def _diagnose_cluster() -> list[Diagnosis]:
     broken = problem_with(cluster)
     bundle = f"lacks {', '.join(missing)}; run `make kind-bundle`, or pull: `harness up kind --images pulled`" if missing else "complete"
     made_of = ", ".join(f"{name} {version}" for name, version in cluster.versions.items()) if cluster else ""
-    return [
+    found = [
         Diagnosis(name="docker engine", is_available=True, detail=server_version()),
         Diagnosis(name="kind bundle", is_available=not missing, detail=bundle),
         Diagnosis(name="kind cluster", is_available=not broken, detail=broken or f"up: {made_of}"),
     ]
+    if cluster is not None and not broken:
+        found.append(Diagnosis(name="kubectl for the cluster", is_available=True, detail=looking_at(cluster)))
+    return found

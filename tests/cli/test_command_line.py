@@ -225,6 +225,15 @@ def test_list_shows_every_scenario_and_as_json_all_of_it(harness: Command) -> No
     assert len(json.loads(harness("list", "--json").stdout)) == 5
 
 
+def test_list_shows_those_of_a_tag_and_those_of_a_target(harness: Command) -> None:
+    slow = harness("list", "--tag", "slow").stdout.splitlines()
+    assert [line.partition(" ")[0] for line in slow[:-1:2]] == ["a-slow-job-takes-its-time", "a-program-is-missing"]
+    assert slow[-1] == "2 of 5 scenarios"
+    assert json.loads(harness("list", "--target", "kind", "--json").stdout) == []
+    assert harness("list", "--target", "local").stdout.splitlines()[-1] == "5 scenarios"
+    assert "no target is named 'moon'" in harness("list", "--target", "moon").stderr
+
+
 def test_the_schema_is_one_of_scenarios(harness: Command) -> None:
     schema = json.loads(harness("schema").stdout)
 

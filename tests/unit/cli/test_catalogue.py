@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.cli.catalogue import choose, left_out
-from harness.errors import UsageError
+from harness.cli.catalogue import CatalogueMissingError, choose, left_out, load, matching_scenarios
+from harness.errors import UnknownNameError, UsageError
 from harness.scenario import Scenario, Workload, encode
 from harness.scenario.expectations import Completes
 
@@ -53,3 +53,45 @@ def test_what_a_choice_leaves_out_is_counted_with_the_reason():
     assert left_out(known, [here, slow], tags=(), belongs=belongs) == "1 that belong to another target"
     assert left_out(known, [here], tags=("x",), belongs=belongs) == "1 slow (--slow)"
     assert left_out(known, [here, slow], tags=("x",), belongs=belongs) == ""
+
+
+def test_those_that_match_have_one_of_the_tags_and_belong_to_the_target():
+    known = {
+        name: msgspec.structs.replace(SCENARIO, name=name, tags=tags)
+        for name, tags in (("a-job-here", ("x",)), ("a-job-there", ("x", "cluster")), ("another-job", ("y",)))
+    }
+
+    def belongs(scenario: Scenario) -> bool:
+        return "cluster" not in scenario.tags
+
+    assert [found.name for found in matching_scenarios(known, tags=("x",), belongs=belongs)] == ["a-job-here"]
+    assert [found.name for found in matching_scenarios(known, tags=(), belongs=belongs)] == ["a-job-here", "another-job"]
+    with pytest.raises(UnknownNameError, match="no tag is named 'z'"):
+        matching_scenarios(known, tags=("z",), belongs=belongs)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "\nfrom harness.scenario.faults import EvictWorkload",
+            r"cannot import name 'EvictWorkload' from .*\(MODULE.py, line 2\); import EvictWorkload from harness.scenario.cluster_faults$",
+        ),
+        ("from harness.scenario.faults import Moon", r"ImportError .*'Moon'.*; correct that file$"),
+        ("import no_such_package", r"ModuleNotFoundError .*; install no_such_package, or correct its name$"),
+        ("object().moon", r"AttributeError .*\(MODULE.py, line 1\); correct that file$"),
+        ("", r"module 'MODULE' has no attribute 'CATALOGUE'; run in a directory that has one"),
+        (None, r"no module named MODULE; run in a directory that has one, name it with --catalogue, or use --config$"),
+    ],
+    ids=["name-of-another-module", "no-such-name", "no-such-package", "attribute", "no-catalogue", "no-module"],
+)
+def test_a_catalogue_that_cannot_be_loaded_says_what_to_correct(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, text: str | None, says: str
+):
+    module = f"chaos_{request.node.callspec.id.replace('-', '_')}"
+    if text is not None:
+        (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(CatalogueMissingError, match=says.replace("MODULE", module)):
+        load(catalogue=f"{module}:CATALOGUE", config=None, root=tmp_path)
