@@ -281,3 +281,19 @@ def test_of_a_job_that_never_spoke_of_a_save_nothing_tells_what_was_durable():
     finding = judge(run.attempt(1).start(5).step(6).close())
     assert finding.outcome is Outcome.UNKNOWN
     assert "nothing tells which step was durable" in finding.reason
+
+
+def test_steps_that_are_missing_are_counted_not_listed():
+    run = (
+        Run()
+        .attempt(0)
+        .begin()
+        .steps(1, 5)
+        .steps(10**15, 10**15)
+        .killed()
+        .attempt(1)
+        .begin(10**15)
+        .steps(10**15 + 1, 10**15 + 1)
+        .complete()
+    )
+    broken(run, f"step 6 is not among the retained steps up to {10**15 + 1}; {10**15 - 6} are missing in all")
