@@ -15,15 +15,19 @@ from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
+from scenarios import CATALOGUE
+from tests.detection.cluster_trials import CLUSTER_TRIALS
 from tests.unit.targets.kubernetes.fake_host import cluster_at
 
 MANIFESTS = Path(__file__).resolve().parents[4] / "scenarios" / "manifests"
+SCENARIOS = (*CATALOGUE.values(), *(trial.scenario for trial in CLUSTER_TRIALS))
 
 
 def submission_of(tmp_path: Path, **fields: Any) -> Submission:
     cluster = cluster_at(tmp_path)
     fields = {"command": ("python", "-m", "job"), "environment": {"STEPS": "3"}, "directory": tmp_path / "code", **fields}
-    launch = Launch(run_id="run-1", job="job", checkpoint_dir=tmp_path / "checkpoints", logs_dir=tmp_path, root=tmp_path, **fields)
+    fields.setdefault("root", tmp_path)
+    launch = Launch(run_id="run-1", job="job", checkpoint_dir=tmp_path / "checkpoints", logs_dir=tmp_path, **fields)
     edits = PodEdits(launch=launch, cluster=cluster, storage=RunStorage(cluster.shared_dir, launch))
     edits.check()
     return Submission(edits, ray_version="2.53.0")
@@ -325,6 +329,14 @@ def test_a_pod_that_names_what_there_will_be_or_may_be_missing_is_submitted(tmp_
     (tmp_path / "job.yaml").write_text(written(**pod))
 
     assert submission_of(tmp_path, cluster=Cluster(manifest="job.yaml")).build(0)["kind"] == "Job"
+
+
+@pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one.cluster.manifest], ids=lambda scenario: scenario.name)
+def test_every_manifest_of_the_catalogue_names_only_what_there_will_be(tmp_path, scenario):
+    root, workload = MANIFESTS.parents[1], scenario.workload
+    fields = {"root": root, "directory": tmp_path, "ranks": workload.ranks, "cluster": scenario.cluster}
+
+    assert submission_of(tmp_path, **fields).build(0)["metadata"]["name"] == "job-0"
 
 
 def ray_job(**spec: Any) -> str:
