@@ -66,3 +66,8 @@ def merge(findings: Iterable[Finding]) -> Verdict:
         nothing = Finding(checker="none", outcome=Outcome.UNKNOWN, reason="the scenario expects nothing, so nothing was checked")
         return Verdict(outcome=Outcome.UNKNOWN, findings=(nothing,))
     return Verdict(outcome=max((finding.outcome for finding in found), key=_RANK.__getitem__), findings=found)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, for the words of findings and all that is told of them: ``1 step``, ``1,200 steps``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

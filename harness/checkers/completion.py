@@ -16,7 +16,7 @@ from harness.history import AttemptStarted, FaultFailed, RunClosed
 from harness.scenario import kind_of
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution
-from harness.verdict import Finding, Outcome
+from harness.verdict import Finding, Outcome, counted
 
 CHECKER = "completes"
 
@@ -115,7 +115,8 @@ def _judge_failure(accounts: Sequence[Account], evidence: Evidence, ruling: Ruli
             ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
             continue
         if account.finished.attempts > attempts_max:
-            ruling.broken.append(f"task {account.task} had {account.finished.attempts} attempts, and {attempts_max} were allowed")
+            had = counted(account.finished.attempts, "attempt")
+            ruling.broken.append(f"task {account.task} had {had}, and {attempts_max} were allowed")
         if account.finished.succeeded:
             _judge_success(account, evidence, ruling)
         ruling.broken.extend(losses_of_last_good(evidence, account.task))

@@ -7,7 +7,7 @@ from harness.checkers.evidence import Evidence, Ruling
 from harness.history import NodeSeen, PodSeen, ProvisioningSeen
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.scenario.expectations import ConsumesProvisioning
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "consumes-provisioning"
 
@@ -33,7 +33,7 @@ def check(_expectation: ConsumesProvisioning, evidence: Evidence) -> Finding:
     nothing = ""
     if not ran:
         nothing = "no host ran on provisioned capacity" if evidence.of_type(PodSeen) else unseen("no pod", evidence)
-    return ruling.conclude(CHECKER, f"{len(ran)} hosts on provisioned capacity carry both annotations", nothing=nothing)
+    return ruling.conclude(CHECKER, f"both annotations are on {counted(len(ran), 'host')} of provisioned capacity", nothing=nothing)
 
 
 def _hosts(evidence: Evidence) -> Mapping[str, Sequence[PodSeen]]:

@@ -13,7 +13,7 @@ from harness.checkers.successions import Succession, successions
 from harness.history import CheckpointsSeen
 from harness.lineage import newest_sound
 from harness.scenario.expectations import SameRun
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "same-run"
 
@@ -29,7 +29,7 @@ def check(_expectation: SameRun, evidence: Evidence) -> Finding:
     ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
     ruling.measures = {"continued": float(continued)}
     nothing = "" if continued else "no life of the job found something durable to go on from, so nothing tells one run from two"
-    kept = f"{continued} lives went on in the run that they found, and its durable step never fell"
+    kept = f"{counted(continued, 'life', 'lives')} went on in the run that was there, and its durable step never fell"
     return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 

@@ -10,7 +10,7 @@ from harness.checkers.successions import name_of_life
 from harness.history import Inspected, Restored, StepDone
 from harness.lineage import Incarnation, Lineage
 from harness.scenario.expectations import BitExactResume
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "bit-exact-resume"
 
@@ -76,13 +76,13 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
         "states_different": float(different),
     }
     nothing = "" if after_resume else _nothing(compared)
-    kept = f"{compared} states equal those of the uninterrupted run, {after_resume} of them after a resume"
+    kept = f"{_equal(compared)} of the uninterrupted run, {after_resume} of them after a resume"
     return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
 def _nothing(compared: int) -> str:
     if compared:
-        return f"{compared} states equal those of the uninterrupted run, none of them after a resume: nothing was proved of resuming"
+        return f"{_equal(compared)} of the uninterrupted run, none of them after a resume: nothing was proved of resuming"
     return "no state has a fingerprint in both runs"
 
 
@@ -118,3 +118,7 @@ def _pairs_of_life(life: Incarnation, known: Mapping[tuple[int, int, int], StepD
         if golden is not None and golden.digests:
             is_after_resume = life.number > 0 and (isinstance(event, StepDone) or has_nothing_left)
             yield _Pair(event, life, golden.digests, is_after_resume)
+
+
+def _equal(states: int) -> str:
+    return f"{counted(states, 'state')} {'equals that' if states == 1 else 'equal those'}"

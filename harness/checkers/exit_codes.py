@@ -9,7 +9,7 @@ from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, Done
 from harness.lineage import Attempt
 from harness.scenario.expectations import ExitCodes
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "exit-codes"
 
@@ -52,8 +52,10 @@ def check(expectation: ExitCodes, evidence: Evidence) -> Finding:
         _judge(end, expectation, evidence, ruling)
     ruling.doubt_lost(evidence.lost("events"))
     ruling.measures = {"exits_judged": float(judged)}
-    nothing = "" if judged else f"none of {len(ruling.facts)} attempts ended by itself, so there was no code to judge"
-    return ruling.conclude(CHECKER, f"{judged} attempts ended with the codes of the contract: {'; '.join(ruling.facts)}", nothing=nothing)
+    nothing = "" if judged else f"none of {counted(len(ruling.facts), 'attempt')} ended by itself, so there was no code to judge"
+    return ruling.conclude(
+        CHECKER, f"{counted(judged, 'attempt')} ended with the codes of the contract: {'; '.join(ruling.facts)}", nothing=nothing
+    )
 
 
 def _ends(evidence: Evidence) -> Iterator[_End]:

@@ -13,7 +13,7 @@ from harness.checkers.successions import name_of_life
 from harness.history import SaveBegun
 from harness.lineage import Incarnation
 from harness.scenario.expectations import SingleWriter
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "single-writer"
 
@@ -30,7 +30,7 @@ def check(_expectation: SingleWriter, evidence: Evidence) -> Finding:
                 _judge(older, newer, evidence, ruling)
     ruling.measures = {"overlaps": float(overlaps)}
     nothing = "" if overlaps else "no two lives of the job were ever there at once, so nothing was there to fence"
-    return ruling.conclude(CHECKER, f"in {overlaps} overlaps no older life committed beside a newer one", nothing=nothing)
+    return ruling.conclude(CHECKER, f"in {counted(overlaps, 'overlap')} no older life committed beside a newer one", nothing=nothing)
 
 
 def _end_s(life: Incarnation) -> float:

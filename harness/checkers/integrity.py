@@ -9,7 +9,7 @@ from harness.checkers.successions import name_of_life
 from harness.history import RestoreBegun, Restored
 from harness.lineage import Incarnation, Survey
 from harness.scenario.expectations import IntactCheckpoints
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "intact-checkpoints"
 
@@ -33,11 +33,9 @@ def check(_expectation: IntactCheckpoints, evidence: Evidence) -> Finding:
     nothing = "" if surveys else "no survey found a committed checkpoint, so there was nothing to judge"
     if evidence.scenario.workload.layout == "files" and not compared:
         nothing = nothing or "nothing is known of these files, and no fingerprint tells what was loaded: they may have been torn"
-    return ruling.conclude(
-        CHECKER,
-        f"{restores} restores loaded what was saved and committed, and {surveys} surveys found a good checkpoint from the first one on",
-        nothing=nothing,
-    )
+    loaded = f"{counted(restores, 'restore')} loaded what was saved and committed"
+    found = f"{counted(surveys, 'survey')} found a good checkpoint from the first one on"
+    return ruling.conclude(CHECKER, f"{loaded}, and {found}", nothing=nothing)
 
 
 # ---- what was loaded -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from harness.checkers.unstarted import why_never_run
 from harness.history import ExecutionStarted, FaultFailed, FaultObserved, FaultRequested
 from harness.scenario import Injection, Trigger, injection_name
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
-from harness.verdict import Finding, Outcome
+from harness.verdict import Finding, Outcome, counted
 
 CHECKER = "landed"
 
@@ -125,7 +125,7 @@ def _reached(due: _Due, evidence: Evidence) -> str:
     if never:
         return never
     if due.attempt is None:
-        return f"the run had {len(evidence.lineage.attempts)} attempts"
+        return f"the run had {counted(len(evidence.lineage.attempts), 'attempt')}"
     attempt = next((attempt for attempt in evidence.lineage.attempts_of(task) if attempt.number == due.attempt), None)
     if attempt is None:
         return f"task {task} had no attempt {due.attempt}"

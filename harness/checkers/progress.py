@@ -14,7 +14,7 @@ from harness.checkers.evidence import Evidence, Ruling
 from harness.checkers.storage import tells_steps_of
 from harness.lineage import Attempt, newest_sound
 from harness.scenario.expectations import MakesProgress
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "makes-progress"
 
@@ -61,13 +61,13 @@ def check(expectation: MakesProgress, evidence: Evidence) -> Finding:
         worst = max(worst, len(longest))
         known += sum(cycle.has_progress is not None for cycle in cycles)
         if len(longest) > expectation.cycles_max:
-            series = f"{len(longest)} attempts of task {task} in a row ended without a higher durable step"
+            series = f"{counted(len(longest), 'attempt')} of task {task} in a row ended without a higher durable step"
             ruling.broken.append(f"{series}, {expectation.cycles_max} may: {longest[0]}")
         dark = [cycle for cycle in cycles if cycle.owes and cycle.has_progress is None]
         ruling.doubts += [f"nothing tells whether there was progress: {cycle}" for cycle in dark]
     ruling.measures = {"cycles_without_progress": float(worst)}
     nothing = "" if known else "nothing tells which step was durable before and after any attempt"
-    return ruling.conclude(CHECKER, f"at most {worst} attempts in a row ended without a higher durable step", nothing=nothing)
+    return ruling.conclude(CHECKER, f"at most {counted(worst, 'attempt')} in a row ended without a higher durable step", nothing=nothing)
 
 
 def _longest_series(cycles: Sequence[_Cycle]) -> list[_Cycle]:
@@ -155,7 +155,7 @@ def _crash_loops(attempts: Sequence[Attempt], cycles_max: int, evidence: Evidenc
         if len(row) == cycles_max + 1:
             step, code, signal = _place(attempt)
             how = f"exit code {code}" if code is not None else f"signal {signal}"
-            loop = f"crash loop: {len(row)} attempts in a row ended with {how} after step {step}"
+            loop = f"crash loop: {counted(len(row), 'attempt')} in a row ended with {how} after step {step}"
             found.append(f"{loop}; the last said: {_last_words(attempt)}")
     return found
 

@@ -5,7 +5,7 @@ from harness.checkers.successions import name_of_life
 from harness.history import RestoreBegun, Restored, Started
 from harness.lineage import Incarnation
 from harness.scenario.expectations import RanksAgree
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "ranks-agree"
 
@@ -34,7 +34,9 @@ def check(_expectation: RanksAgree, evidence: Evidence) -> Finding:
     if ranks < 2:
         return ruling.conclude(CHECKER, "", nothing=f"the workload has {ranks} rank, which can only agree with itself")
     nothing = "" if agreed else f"no life after the first in which all {ranks} ranks said from which step they went on"
-    return ruling.conclude(CHECKER, f"all {ranks} ranks went on from one step in each of {agreed} lives after the first", nothing=nothing)
+    return ruling.conclude(
+        CHECKER, f"all {ranks} ranks went on from one step in {counted(agreed, 'life', 'lives')} after the first", nothing=nothing
+    )
 
 
 def _steps_by_rank(life: Incarnation) -> dict[int, int]:

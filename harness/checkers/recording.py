@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from harness.checkers.evidence import Evidence, unknown, valid
 from harness.history import SCHEMA_VERSION, Booted, FaultHealed, Marked, SaveBegun, SaveEnded, Started, WorkloadSeen
 from harness.lineage import Attempt
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "recording"
 
@@ -20,7 +20,10 @@ def check(evidence: Evidence) -> Finding:
         return unknown(CHECKER, gaps[0], *gaps)
     attempts = evidence.lineage.attempts
     spoken = sum(len(life.events) for attempt in attempts for life in attempt.incarnations)
-    return valid(CHECKER, f"{len(evidence.events)} events from header to end, {spoken} of them the job's, in {len(attempts)} attempts")
+    return valid(
+        CHECKER,
+        f"{counted(len(evidence.events), 'event')} from header to end, {spoken} of them the job's, in {counted(len(attempts), 'attempt')}",
+    )
 
 
 def _gaps_of_the_file(evidence: Evidence) -> Iterator[str]:

@@ -9,7 +9,7 @@ from harness.checkers.storage import was_damaged
 from harness.checkers.successions import Succession, had_its_grace, name_of_life, successions
 from harness.history import Restored
 from harness.scenario.expectations import ResumesFromNewestDurable
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "resumes-from-newest-durable"
 
@@ -28,11 +28,11 @@ def check(expectation: ResumesFromNewestDurable, evidence: Evidence) -> Finding:
     ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
     total, most = sum(lost_steps), max(lost_steps, default=0)
     ruling.measures = {"resumes": float(len(lost_steps)), "lost_steps": float(total), "lost_steps_at_once": float(most)}
-    repeated = f"{total} steps were repeated, at most {most} at once of {expectation.lost_steps_max} allowed"
+    repeated = f"{counted(total, 'step')} repeated, at most {most} at once of {expectation.lost_steps_max} allowed"
     return ruling.conclude(
         CHECKER,
-        f"each of {len(lost_steps)} resumes went on from the newest durable step; {repeated}, and none was skipped",
-        nothing="" if lost_steps else f"nothing resumed in {len(evidence.lineage.attempts)} attempts, so nothing was proved",
+        f"{counted(len(lost_steps), 'resume')} went on from the newest durable step; {repeated}, and none was skipped",
+        nothing="" if lost_steps else f"nothing resumed in {counted(len(evidence.lineage.attempts), 'attempt')}, so nothing was proved",
     )
 
 

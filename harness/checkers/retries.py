@@ -22,7 +22,7 @@ from harness.scenario.cluster_faults import (
 )
 from harness.scenario.expectations import WithinRetries
 from harness.scenario.faults import DamageFault, FailWrites, Maintenance, Pause, SlowWrites
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "within-retries"
 
@@ -59,13 +59,15 @@ def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
         attempts = evidence.lineage.attempts_of(task)
         attempts_max = max(attempts_max, len(attempts))
         if len(attempts) > expectation.attempts_max:
-            ruling.broken.append(f"task {task} took {len(attempts)} attempts, {expectation.attempts_max} are promised")
+            ruling.broken.append(f"task {task} took {counted(len(attempts), 'attempt')}, {expectation.attempts_max} are promised")
         deaths = list(_deaths(attempts, evidence))
         ruling.facts += [str(death) for death in deaths]
         mine = [death for death in deaths if not death.why]
         own, outside = own + len(mine), outside + len(deaths) - len(mine)
         if len(mine) > expectation.own_failures_max:
-            ruling.broken.append(f"{len(mine)} attempts died of the job itself, {expectation.own_failures_max} are allowed: {mine[0]}")
+            ruling.broken.append(
+                f"{counted(len(mine), 'attempt')} died of the job itself, {expectation.own_failures_max} are allowed: {mine[0]}"
+            )
         _judge_after_success(attempts, ruling)
         _doubt_unfinished(task, attempts, evidence, ruling)
     ruling.measures = {"attempts": float(attempts_max), "own_failures": float(own), "ended_from_outside": float(outside)}
@@ -157,6 +159,6 @@ def _judge_after_success(attempts: Sequence[Attempt], ruling: Ruling) -> None:
 def _doubt_unfinished(task: int, attempts: Sequence[Attempt], evidence: Evidence, ruling: Ruling) -> None:
     """A task that was not seen to end may need more attempts than it has had so far."""
     if not any(event.task == task for event in evidence.of_type(TaskFinished)):
-        ruling.doubts.append(f"task {task} was never seen to end: it had {len(attempts)} attempts so far")
+        ruling.doubts.append(f"task {task} was never seen to end: it had {counted(len(attempts), 'attempt')} so far")
     elif any(attempt.exit is None and attempt.abandoned_s is None for attempt in attempts):
         ruling.doubts.append(f"task {task} has an attempt whose end was not seen")

@@ -8,7 +8,7 @@ from harness.checkers.landed import missed
 from harness.history import WorkloadSeen
 from harness.lineage import Stay, state_of
 from harness.scenario.expectations import WorkloadEnds
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "workload-ends"
 
@@ -20,7 +20,7 @@ def check(expectation: WorkloadEnds, evidence: Evidence) -> Finding:
     for task in tasks_of(evidence):
         _judge(task, expectation, evidence, ruling)
     said = f", and says what matches {expectation.message!r}" if expectation.message else ""
-    return ruling.conclude(CHECKER, f"the workload of each of {len(tasks_of(evidence))} tasks ended {expectation.state}{said}")
+    return ruling.conclude(CHECKER, f"{counted(len(tasks_of(evidence)), 'workload')} ended {expectation.state}{said}")
 
 
 def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Ruling) -> None:

@@ -6,7 +6,7 @@ from harness.checkers.cluster import doubt_end, tasks_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import SubmissionSeen
 from harness.scenario.expectations import SubmittedOnce
-from harness.verdict import Finding
+from harness.verdict import Finding, counted
 
 CHECKER = "submitted-once"
 
@@ -27,7 +27,7 @@ def check(_expectation: SubmittedOnce, evidence: Evidence) -> Finding:
         if len(first_seen) > 1:
             ruling.broken.append(f"task {task} was submitted {len(first_seen)} times: {_listed(list(first_seen.values()))}")
     ruling.measures = {"objects": float(objects)}
-    return ruling.conclude(CHECKER, f"{objects} objects for {len(tasks_of(evidence))} tasks, none submitted again")
+    return ruling.conclude(CHECKER, f"{counted(objects, 'object')} for {counted(len(tasks_of(evidence)), 'task')}, none submitted again")
 
 
 def _told(task: int, seen: SubmissionSeen) -> str:

@@ -2,6 +2,8 @@
 
 import re
 
+from harness.verdict import counted
+
 NONE = "–"
 """Shown where there is no figure."""
 
@@ -88,9 +90,8 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: ``1 step``, ``1,200 steps``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+count = counted
+"""The words of checkers and those of pages read alike."""
 
 
 def ordinal(number: int) -> str:

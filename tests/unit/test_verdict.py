@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.verdict import Finding, Outcome, Verdict, merge
+from harness.verdict import Finding, Outcome, Verdict, counted, merge
 from tests.unit.strategies import instances
 
 outcomes = st.sampled_from(list(Outcome))
@@ -54,3 +54,8 @@ def test_a_figure_is_that_of_the_first_checker_that_measured_it():
     verdict: Verdict = merge([finding(Outcome.VALID), finding(Outcome.VALID, margin_s=2.0), finding(Outcome.VALID, margin_s=1.0)])
     assert verdict.measure("margin_s") == 2.0
     assert verdict.measure("lost_steps") is None
+
+
+def test_a_number_is_told_with_its_noun():
+    assert [counted(1, "step"), counted(0, "step"), counted(1200, "step")] == ["1 step", "0 steps", "1,200 steps"]
+    assert [counted(1, "life", "lives"), counted(2, "life", "lives")] == ["1 life", "2 lives"]

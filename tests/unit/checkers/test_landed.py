@@ -79,7 +79,7 @@ def test_a_fault_on_the_effect_of_another_lands_once_in_whatever_attempt():
     run.attempt(2).begin(5).steps(6, 20).complete()
     assert check(run.evidence(injections=(kill, flip))).outcome is Outcome.VALID
     missing = check(uninterrupted().evidence(injections=(kill, flip)))
-    assert any("it waited for the effect of kill; the run had 1 attempts" in line for line in missing.evidence)
+    assert any("it waited for the effect of kill; the run had 1 attempt" in line for line in missing.evidence)
 
 
 def test_what_a_trigger_waits_for_is_said_for_every_kind():

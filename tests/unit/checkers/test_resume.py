@@ -34,7 +34,7 @@ def broken(run: Run, *words: str) -> None:
 def test_going_on_from_the_newest_sound_step_is_right():
     finding = judge(killed().attempt(1).begin(10).steps(11, 20).complete())
     assert finding.outcome is Outcome.VALID
-    assert "2 steps were repeated, at most 2 at once of 5 allowed" in finding.reason
+    assert "2 steps repeated, at most 2 at once of 5 allowed" in finding.reason
     assert finding.measures == {"resumes": 1.0, "lost_steps": 2.0, "lost_steps_at_once": 2.0}
     assert "attempt 1 went on from step 10 at" in finding.evidence[0]
     assert "newest sound checkpoint on storage was step 10" in finding.evidence[0]

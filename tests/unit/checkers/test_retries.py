@@ -70,7 +70,7 @@ def test_a_death_of_the_job_itself_is_broken_unless_it_is_allowed():
     run = Run().attempt(0).begin().steps(1, 7).exit(1).attempt(1).begin(5).steps(6, 20).complete()
     finding = judge(run)
     assert finding.outcome is Outcome.INVALID
-    assert "1 attempts died of the job itself, 0 are allowed: task 0 attempt 0 ended with exit code 1" in finding.reason
+    assert "1 attempt died of the job itself, 0 are allowed: task 0 attempt 0 ended with exit code 1" in finding.reason
     assert judge(run, own_failures_max=1).outcome is Outcome.VALID
 
 
