@@ -97,13 +97,14 @@ def golden_scenario(scenario: Scenario) -> Scenario:
 
 
 def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str:
-    """What the uninterrupted run depends on: workload, platform, code, seed, environment, interpreter, packages, form of histories."""
+    """What the uninterrupted run depends on: workload, platform, code, manifests, seed, environment, interpreter, packages, history's form."""
     sha = hashlib.sha256()
     sha.update(encode(msgspec.structs.replace(scenario, deadline_s=1.0)))
     sha.update(f"{SCHEMA_VERSION} {seed} {target} {sys.version} {sys.executable}".encode())
     for part in (*_environment(), *_packages()):
         sha.update(os.fsencode(part) + b"\0")
-    for path in _source_files(scenario.workload, root):
+    manifests = {root / name for name in (scenario.cluster.manifest, scenario.cluster.queues) if name}
+    for path in sorted({*_source_files(scenario.workload, root), *filter(Path.is_file, manifests)}):
         sha.update(str(path.relative_to(root) if path.is_relative_to(root) else path).encode())
         sha.update(_content_of(path))
     return f"{scenario.workload.name}-{sha.hexdigest()[:16]}"

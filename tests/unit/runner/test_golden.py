@@ -27,7 +27,7 @@ from harness.history import (
 )
 from harness.runner import golden
 from harness.runner.golden import establish, golden_key
-from harness.scenario import Scenario, Workload
+from harness.scenario import Cluster, Scenario, Workload
 from harness.scenario.expectations import BitExactResume
 from harness.store import RunDirectory, RunStore
 
@@ -216,3 +216,15 @@ def test_a_source_that_cannot_be_read_is_said(key, monkeypatch):
 
     with pytest.raises(InvalidDocumentError, match=r"train\.py: Permission denied; make it readable"):
         key()
+
+
+def test_an_edited_manifest_is_another_uninterrupted_run(tmp_path: Path):
+    (tmp_path / "train.py").write_text("pass")
+    (tmp_path / "job.yaml").write_text("kind: Job")
+    workload = msgspec.structs.replace(SILENT, sources=("train.py",))
+    scenario = msgspec.structs.replace(SCENARIO, workload=workload, cluster=Cluster(manifest="job.yaml", queues="absent.yaml"))
+
+    before = golden_key(scenario, root=tmp_path, seed=0, target="kind")
+    (tmp_path / "job.yaml").write_text("kind: RayJob")
+
+    assert golden_key(scenario, root=tmp_path, seed=0, target="kind") != before
