@@ -97,7 +97,7 @@ def golden_scenario(scenario: Scenario) -> Scenario:
 
 
 def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str:
-    """What the uninterrupted run depends on: workload, platform, code, manifests, seed, environment, interpreter, packages, history's form."""
+    """What the uninterrupted run depends on: workload, platform, code, manifests, seed, environment, Python, packages, form of events."""
     sha = hashlib.sha256()
     sha.update(encode(msgspec.structs.replace(scenario, deadline_s=1.0)))
     sha.update(f"{SCHEMA_VERSION} {seed} {target} {sys.version} {sys.executable}".encode())
