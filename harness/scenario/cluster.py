@@ -4,11 +4,28 @@ from typing import Literal
 
 import msgspec
 
-from harness.scenario.rules import positive, require
+from harness.scenario.rules import TAINT_KEY, label_value, positive, require
 
 PhaseState = Literal["stockout", "quota-exceeded", "granted", "booking-expired", "failed", "never"]
 
 FINAL_STATES = ("failed", "never", "booking-expired")
+
+FAILURE_REASONS = (
+    "InternalErrorFailedToQueue",
+    "InternalErrorResizeRequestFailed",
+    "InvalidArgument",
+    "InvalidArgumentMaxRunDurationParseError",
+    "NoQueuedNodepoolAvailable",
+    "NodepoolSizeReached",
+    "OutOfResources",
+    "ProvisioningRequestNotSchedulableInNodepool",
+    "QueuingInfeasibleNoCapacity",
+    "QuotaExceeded",
+    "ResourcePoolExhausted",
+    "WaitTimeExceeded",
+    "ZoneNotSupported",
+)
+"""Those whose messages the emulated DWS knows (``docs/dws.md``)."""
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,6 +46,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         positive("after_s", self.after_s, zero_allowed=True)
+        require(self.reason in FAILURE_REASONS, "reason", self.reason, f"one of {', '.join(FAILURE_REASONS)}")
 
 
 class ProvisioningScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,6 +123,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_run_s: float = 604_800.0
 
     def __post_init__(self) -> None:
+        label_value("queue", self.queue)
+        label_value("priority", self.priority)
+        for key in self.tolerations:
+            require(bool(TAINT_KEY.fullmatch(key)), "tolerations", key, "keys of taints, like google.com/tpu")
         require(self.chips >= 1, "chips", self.chips, "at least one chip a host")
         require(self.on_demand_nodes >= -1, "on_demand_nodes", self.on_demand_nodes, "a number of nodes, or -1 for all")
         require(bool(self.provisioning), "provisioning", self.provisioning, "at least one script")

@@ -3,6 +3,12 @@
 import math
 import re
 
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+"""Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set."""
+
+TAINT_KEY = re.compile(r"(?=.{1,316}$)([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""As that of a label: a name, and a domain before it. Source: as above."""
+
 
 class RefusedValueError(ValueError):
     """A field whose value does not do; the reader of documents adds where the field stands."""
@@ -42,3 +48,13 @@ def regular_expression(field: str, pattern: str) -> None:
         re.compile(pattern)
     except re.error as error:
         require(False, field, pattern, f"not a regular expression: {error}")
+
+
+def label_value(field: str, value: str) -> None:
+    """Refuse what Kubernetes takes for no value of a label.
+
+    Raises:
+        RefusedValueError: See ``require``.
+    """
+    wanted = "the value of a label: at most 63 letters, digits, '-', '_' and '.', the first and the last a letter or a digit"
+    require(bool(LABEL_VALUE.fullmatch(value)), field, value, wanted)

@@ -5,9 +5,11 @@ read them, and what leaves the room are events.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -90,6 +92,14 @@ _BY_KIND: Mapping[str, Resource] = {
     "ProvisioningRequestConfig": PROVISIONING_CONFIGS,
     "WorkloadPriorityClass": PRIORITY_CLASSES,
 }
+
+
+_FACTORS = {"": 1, "m": Decimal("0.001")} | {
+    suffix: factor
+    for power, prefix in enumerate("kMGTPE", start=1)
+    for suffix, factor in ((prefix, 1000**power), (f"{prefix.upper()}i", 1024**power))
+}
+_QUANTITY = re.compile(rf"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{{1,2}})?)(?P<suffix>{'|'.join(_FACTORS)})")
 
 
 class ApiError(BrokenHarnessError):
@@ -355,3 +365,19 @@ def uid_of(thing: Object) -> str:
 def conditions_of(thing: Object) -> Sequence[Object]:
     """Its conditions."""
     return (thing.get("status") or {}).get("conditions") or []
+
+
+def whole_number(quantity: object) -> int:
+    """A quantity of whole things, as chips are; the API server writes 1000 of them as ``1k``.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/.
+
+    Raises:
+        ValueError: When it is none.
+    """
+    text = str(quantity)
+    match = _QUANTITY.fullmatch(text)
+    number = Decimal(match["number"]) * _FACTORS[match["suffix"]] if match is not None else Decimal("0.5")
+    if number != number.to_integral_value():
+        raise ValueError(f"{text!r} is no quantity of whole things")
+    return int(number)

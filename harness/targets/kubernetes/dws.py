@@ -64,7 +64,7 @@ class DwsSimulator:
             pool: The queued pool.
 
         Raises:
-            UnknownNameError: When a script fails for a reason that GKE does not have, or there is no such pool.
+            UnknownNameError: When there is no such pool.
         """
         self._api, self._pools, self._writer = api, pools, StatusWriter(api, clock)
         self._namespace, self._pool = namespace, pools.pool(pool)

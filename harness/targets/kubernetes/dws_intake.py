@@ -8,7 +8,6 @@ from harness.scenario import Cluster, ProvisioningScript
 from harness.targets.kubernetes.api import Object, uid_of
 from harness.targets.kubernetes.dws_course import Course
 from harness.targets.kubernetes.dws_owners import Owner, Owners
-from harness.targets.kubernetes.dws_reasons import failure_of
 from harness.targets.kubernetes.dws_requests import asked_by, is_queued
 from harness.targets.kubernetes.dws_served import Served
 
@@ -29,13 +28,6 @@ class Intake:
     """Holds requests until it is known for whom they are, however long that takes: another's script would be another run."""
 
     def __init__(self, cluster: Cluster, owners: Owners, pool: str) -> None:
-        """Make it.
-
-        Raises:
-            UnknownNameError: When a script fails for a reason that GKE does not have.
-        """
-        for phase in (phase for script in cluster.provisioning for phase in script.phases if phase.state == "failed"):
-            failure_of(phase.reason)
         self._cluster, self._owners, self._pool = cluster, owners, pool
         self._waiting: dict[str, _Waiting] = {}
         self._known: set[str] = set()

@@ -9,7 +9,7 @@ from harness.history import ConditionState
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import NodePool
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import Object, annotations_of, conditions_of, name_of, uid_of
+from harness.targets.kubernetes.api import Object, annotations_of, conditions_of, name_of, uid_of, whole_number
 from harness.targets.kubernetes.dws_reasons import MAX_RUN_TOO_SHORT, MAX_RUN_UNREADABLE, PROJECT, ZONE
 
 PROVISIONING_CLASS = "queued-provisioning.gke.io"
@@ -110,7 +110,7 @@ def owner_of(thing: Object) -> str:
 def chips_of(pod_spec: Object) -> int:
     """Chips that one pod asks for."""
     asked = [(container.get("resources") or {}) for container in pod_spec.get("containers") or []]
-    return sum(int((found.get("requests") or found.get("limits") or {}).get(TPU_RESOURCE, 0)) for found in asked)
+    return sum(whole_number((found.get("requests") or found.get("limits") or {}).get(TPU_RESOURCE, 0)) for found in asked)
 
 
 def nodes_needed(pods: Iterable[int], chips_max: int) -> int | None:

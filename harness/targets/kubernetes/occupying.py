@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 from harness.kind import RUN_ID_LABEL, KindCluster
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import JOBS, PODS, PRIORITY_CLASSES, RESOURCE_FLAVORS, WORKLOADS, Api, Object, name_of, uid_of
+from harness.targets.kubernetes.api import (
+    JOBS,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_FLAVORS,
+    WORKLOADS,
+    Api,
+    Object,
+    name_of,
+    uid_of,
+    whole_number,
+)
 from harness.targets.kubernetes.needs import QUEUE_LABEL
 from harness.targets.kubernetes.submission import PRIORITY_LABEL
 from harness.undo import DeleteObject
@@ -83,7 +94,7 @@ def admitted_chips(workload: Object) -> dict[str, int]:
     for pod_set in ((workload.get("status") or {}).get("admission") or {}).get("podSetAssignments") or []:
         flavor = (pod_set.get("flavors") or {}).get(TPU_RESOURCE)
         if flavor:
-            chips[flavor] = chips.get(flavor, 0) + int((pod_set.get("resourceUsage") or {}).get(TPU_RESOURCE, 0))
+            chips[flavor] = chips.get(flavor, 0) + whole_number((pod_set.get("resourceUsage") or {}).get(TPU_RESOURCE, 0))
     return chips
 
 

@@ -19,6 +19,7 @@ from harness.targets.kubernetes.api import (
     conditions_of,
     name_of,
     uid_of,
+    whole_number,
 )
 from harness.targets.kubernetes.dws import DwsSimulator
 from harness.targets.kubernetes.grounds import Hosting
@@ -69,7 +70,7 @@ class QueueHosting(Hosting):
         quota = nominal_quota(queue, flavor)
         if quota is None:
             raise LookupError(f"queue {name_of(queue)!r} has no quota of {TPU_RESOURCE} of flavor {flavor!r}")
-        return int(quota)
+        return whole_number(quota)
 
     def set_quota(self, flavor: str, chips: int) -> None:
         """See ``QueueHost``."""

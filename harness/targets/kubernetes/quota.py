@@ -5,7 +5,7 @@ import copy
 from harness.errors import UndoError
 from harness.kind import RUN_ID_LABEL
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, CONFLICT, RESOURCE_QUOTAS, Api, ApiError, Object, conditions_of
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, CONFLICT, RESOURCE_QUOTAS, Api, ApiError, Object, conditions_of, whole_number
 
 LIMIT_NAME = "chaos-harness-limit"
 REQUESTED = f"requests.{TPU_RESOURCE}"
@@ -26,18 +26,18 @@ def counted_quota(queue: Object, flavor: str) -> int | None:
     active: Object = next((condition for condition in conditions_of(queue) if condition["type"] == "Active"), {})
     quota = nominal_quota(queue, flavor)
     is_taken_in = active.get("observedGeneration") == queue["metadata"].get("generation")
-    return int(quota) if is_taken_in and quota is not None else None
+    return whole_number(quota) if is_taken_in and quota is not None else None
 
 
 def free_chips(queue: Object, flavor: str) -> int:
     """What of the nominal quota nobody has reserved."""
-    return max(0, int(nominal_quota(queue, flavor) or 0) - reserved_chips(queue).get(flavor, 0))
+    return max(0, whole_number(nominal_quota(queue, flavor) or 0) - reserved_chips(queue).get(flavor, 0))
 
 
 def reserved_chips(queue: Object) -> dict[str, int]:
     """By flavor, the chips that are reserved, as Kueue counts them."""
     return {
-        reserved["name"]: int(resource.get("total") or 0)
+        reserved["name"]: whole_number(resource.get("total") or 0)
         for reserved in (queue.get("status") or {}).get("flavorsReservation") or []
         for resource in reserved.get("resources") or []
         if resource["name"] == TPU_RESOURCE
@@ -67,7 +67,7 @@ def set_nominal_quota(api: Api, queue: str, flavor: str, quota: str, *, resource
             if error.status != CONFLICT:
                 raise
             continue
-        if nominal_quota(written, flavor, resource) == quota:
+        if _is_same(nominal_quota(written, flavor, resource), quota):
             return
     raise UndoError(attempted=f"set the quota of flavor {flavor} in queue {queue} to {quota}", reason="somebody else keeps changing it")
 
@@ -95,7 +95,15 @@ def limited_to(api: Api, namespace: str) -> int | None:
     """
     found = api.get(RESOURCE_QUOTAS, LIMIT_NAME, namespace)
     hard = ((found or {}).get("status") or {}).get("hard") or {}
-    return int(hard[REQUESTED]) if REQUESTED in hard else None
+    return whole_number(hard[REQUESTED]) if REQUESTED in hard else None
+
+
+def _is_same(written: str | None, quota: str) -> bool:
+    """Whether it was written as it was asked for: Kueue writes 1000 as ``1k``."""
+    try:
+        return written == quota or whole_number(written) == whole_number(quota)
+    except ValueError:
+        return False
 
 
 def _entry(queue: Object, flavor: str, resource: str) -> Object | None:

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from harness.errors import InvalidDocumentError
 from harness.scenario import (
+    Cluster,
     Injection,
     LogPatterns,
     Outside,
+    Phase,
     Platform,
     Scenario,
     Schedule,
@@ -72,6 +74,11 @@ REFUSED: list[tuple[Callable[[], object], str, object]] = [
     (lambda: FailWrites(operations=-1), "operations", -1),
     (lambda: FailWrites(duration_s=0), "duration_s", 0),
     (lambda: SlowWrites(delay_s=0), "delay_s", 0),
+    (lambda: Phase(state="failed", reason="OutOfTea"), "reason", "OutOfTea"),
+    (lambda: Cluster(queue="Über queue!"), "queue", "Über queue!"),
+    (lambda: Cluster(queue="-queue"), "queue", "-queue"),
+    (lambda: Cluster(priority="p" * 64), "priority", "p" * 64),
+    (lambda: Cluster(tolerations=("google.com/tpu", "a b")), "tolerations", "a b"),
     (lambda: AtStep(step=0), "step", 0),
     (lambda: AtStep(step=1, rank=-1), "rank", -1),
     (lambda: AtMarker(event="Save Begin"), "event", "Save Begin"),

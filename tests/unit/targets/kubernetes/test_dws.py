@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from harness.clock import ManualClock
-from harness.errors import UnknownNameError
 from harness.history import Event, PoolScaled
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import DEFAULT_TOPOLOGY
@@ -368,11 +367,6 @@ def test_of_two_queued_requests_the_later_waits_for_what_the_first_one_took(begi
     trial.dws.revoke("job-a-dws-prov-1")
     trial.pass_s(4)
     assert trial.holds("job-b-dws-prov-1") == ["Accepted", "Provisioned"]
-
-
-def test_a_script_that_fails_for_a_reason_that_gke_does_not_have_is_refused_at_once(begin):
-    with pytest.raises(UnknownNameError, match="OutOfTea"):
-        begin(script(phase("failed", reason="OutOfTea")))
 
 
 # ---- the end of a booking and of the capacity ------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UnknownNameError
 from harness.history import ConditionState
+from harness.scenario.cluster import FAILURE_REASONS
 from harness.targets.kubernetes.dws_reasons import FAILURES, STOCKOUT, Explanation, explain_failure, quota_exceeded
 from harness.targets.kubernetes.dws_states import FOLLOWERS, TERMINAL_STATES, IllegalTransitionError, State, classify, next_conditions
 
@@ -156,3 +157,7 @@ def test_exceeded_quota_has_two_spaces_before_its_limit():
     assert quota_exceeded(pool="dws-pool") == Explanation(
         "QuotaExceeded", "Quota 'TPUS_PER_TPU_FAMILY' exceeded.  Limit: 16.0 in region us-east5."
     )
+
+
+def test_a_script_may_fail_for_whatever_reason_has_a_message_here():
+    assert sorted(FAILURES) == sorted(FAILURE_REASONS)

@@ -5,7 +5,17 @@ from pathlib import Path
 import pytest
 
 from harness.capabilities import Processes, QueueHost
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, PODS, PRIORITY_CLASSES, RESOURCE_QUOTAS, WORKLOADS, ApiError, Object
+from harness.targets.kubernetes.api import (
+    CLUSTER_QUEUES,
+    JOBS,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
+    WORKLOADS,
+    ApiError,
+    Object,
+    whole_number,
+)
 from harness.targets.kubernetes.needs import QUEUE_LABEL
 from harness.targets.kubernetes.occupying import JOB_NAME_LABEL, PRIORITY, occupant_name
 from harness.targets.kubernetes.quota import LIMIT_NAME, REQUESTED, nominal_quota
@@ -56,6 +66,32 @@ def test_one_flavor_gets_another_quota_and_the_others_keep_theirs(host) -> None:
 
     assert nominal_quota(queue_of(host), "on-demand") == "4"
     assert nominal_quota(queue_of(host), "dws") == "16"
+
+
+@pytest.mark.parametrize(
+    ("written", "chips"), [("16", 16), (16, 16), ("1k", 1000), ("1G", 10**9), ("2Ki", 2048), ("1e3", 1000), ("4000m", 4), ("1.5k", 1500)]
+)
+def test_chips_are_read_however_the_api_server_writes_them(written: object, chips: int) -> None:
+    assert whole_number(written) == chips
+
+
+@pytest.mark.parametrize("written", ["", "four", "500m", "1.5", "4 ", "k"])
+def test_what_is_no_number_of_chips_is_none(written: str) -> None:
+    with pytest.raises(ValueError, match="is no quantity of whole things"):
+        whole_number(written)
+
+
+def test_a_quota_that_kueue_writes_in_its_own_way_is_the_one_that_was_asked_for(host) -> None:
+    patch = host.api.patch
+
+    def patch_canonically(resource, name, body, *places):
+        body["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = "1k"
+        return patch(resource, name, body, *places)
+
+    host.api.patch = patch_canonically
+    host.set_quota("on-demand", 1000)
+
+    assert (host.quota_of("on-demand"), host.quota_in_force("on-demand")) == (1000, 1000)
 
 
 def test_a_flavor_that_is_not_there_is_named(host) -> None:
