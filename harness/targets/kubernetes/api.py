@@ -94,8 +94,8 @@ _BY_KIND: Mapping[str, Resource] = {
 }
 
 
-_FACTORS = {"": 1, "m": Decimal("0.001")} | {
-    suffix: factor
+_FACTORS: Mapping[str, Decimal] = {"": Decimal(1), "m": Decimal("0.001")} | {
+    suffix: Decimal(factor)
     for power, prefix in enumerate("kMGTPE", start=1)
     for suffix, factor in ((prefix, 1000**power), (f"{prefix.upper()}i", 1024**power))
 }

@@ -13,7 +13,9 @@ import yaml
 
 from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError
-from harness.targets.kubernetes.api import Object, resource_of
+from harness.kind.topology import TPU_RESOURCE
+from harness.targets.kubernetes.api import Object, resource_of, whole_number
+from harness.targets.kubernetes.parts import Part
 
 GUIDE_QUEUES = "guide_b_queues.yaml"
 
@@ -58,8 +60,11 @@ def read_queues(path: Path) -> list[Object]:
     """
     problem = "is none of the queues, and of a file of queues nothing else is put back after the run"
     advice = f"it may bring {', '.join(QUEUE_KINDS)}; write a job, and what belongs to it, into the file that `cluster.manifest` names"
-    found = read_manifest(path, field=QUEUES_FIELD)
-    return _only(QUEUE_KINDS, found, document=f"{QUEUES_FIELD} {path}", problem=problem, advice=advice)
+    document = f"{QUEUES_FIELD} {path}"
+    found = _only(QUEUE_KINDS, read_manifest(path, field=QUEUES_FIELD), document=document, problem=problem, advice=advice)
+    for number, one in enumerate(found):
+        _check_queue(Part(one, f"document {number + 1}", document))
+    return found
 
 
 def read_job(path: Path) -> list[Object]:
@@ -70,8 +75,11 @@ def read_job(path: Path) -> list[Object]:
     """
     problem = "belongs to the whole cluster, and a job brings only what lies in its run's namespace and goes with it"
     advice = "write it, with all that the queues need, into the file that `cluster.queues` names: that is put back after the run"
-    found = read_manifest(path, field=JOB_FIELD)
-    return _only(JOB_KINDS, found, document=f"{JOB_FIELD} {path}", problem=problem, advice=advice)
+    document = f"{JOB_FIELD} {path}"
+    found = _only(JOB_KINDS, read_manifest(path, field=JOB_FIELD), document=document, problem=problem, advice=advice)
+    for number, one in enumerate(found):
+        _check_queue(Part(one, f"document {number + 1}", document))
+    return found
 
 
 def read_manifest(path: Path, *, field: str = "") -> list[Object]:
@@ -106,6 +114,9 @@ def parse_manifest(text: str, *, document: str) -> list[Object]:
             problem = f"{one.get('apiVersion')}/{one.get('kind')} {one['metadata']['name']} is nothing that a run may bring"
             advice = f"leave it out: a job's manifest may bring {', '.join(JOB_KINDS)}; a file of queues {', '.join(QUEUE_KINDS)}"
             raise InvalidDocumentError(document=document, field=f"document {number + 1}", problem=problem, advice=advice)
+        whole = Part(one, f"document {number + 1}", document)
+        whole.check_name()
+        whole.check_metadata()
     return found
 
 
@@ -120,3 +131,36 @@ def _only(kinds: Collection[str], found: list[Object], *, document: str, problem
             what = f"{one['kind']} {one['metadata']['name']} {problem}"
             raise InvalidDocumentError(document=document, field=f"document {number + 1}", problem=what, advice=advice)
     return found
+
+
+def _check_queue(thing: Part) -> None:
+    """See that what a queue says of flavors and quota stands where it belongs; of another object, that its specification is one.
+
+    Raises:
+        InvalidDocumentError: When it does not.
+    """
+    spec = thing.part("spec")
+    if thing.value["kind"] == "LocalQueue" and not isinstance(spec.value.get("clusterQueue"), str):
+        raise spec.refusal("clusterQueue", f"is no name but {spec.value.get('clusterQueue')!r}", "name the ClusterQueue behind it")
+    if thing.value["kind"] != "ClusterQueue":
+        return
+    for group in spec.parts("resourceGroups"):
+        group.listed("coveredResources")
+        for flavor in group.named("flavors"):
+            for quota in flavor.named("resources"):
+                _check_quota(quota)
+
+
+def _check_quota(quota: Part) -> None:
+    """See that a quota is one: of chips a number, for faults count with it.
+
+    Raises:
+        InvalidDocumentError: When it is none.
+    """
+    written = quota.value.get("nominalQuota")
+    try:
+        number = whole_number(written) if quota.value["name"] == TPU_RESOURCE else 0
+    except ValueError:
+        number = -1
+    if number < 0 or not isinstance(written, str | int | float) or isinstance(written, bool):
+        raise quota.refusal("nominalQuota", f"is {written!r}", "write how much of the resource there is, like 16")

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from harness.errors import InvalidDocumentError
 from harness.targets.kubernetes.api import LOCAL_QUEUES, Object, labels_of, name_of, resource_of
+from harness.targets.kubernetes.parts import Part
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
@@ -64,58 +65,29 @@ def _is_queue(one: Object) -> bool:
 
 def _pods(main: Object, document: str) -> Iterator["_Pod"]:
     """The pods that are written in it."""
-    whole = _Part(main, "", document)
+    whole = Part(main, "", document)
     if main["kind"] == "Job":
-        yield _Pod(whole.part("spec").part("template").part("spec"))
+        yield _pod(whole.part("spec").part("template"))
         return
     cluster = whole.part("spec").part("rayClusterSpec")
-    yield _Pod(cluster.part("headGroupSpec").part("template").part("spec"))
+    cluster.part("autoscalerOptions").parts("volumeMounts")
+    yield _pod(cluster.part("headGroupSpec").part("template"))
     for group in cluster.parts("workerGroupSpecs"):
-        yield _Pod(group.part("template").part("spec"))
+        yield _pod(group.part("template"))
     if whole.part("spec").value.get("submitterPodTemplate"):
-        yield _Pod(whole.part("spec").part("submitterPodTemplate").part("spec"))
+        yield _pod(whole.part("spec").part("submitterPodTemplate"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A mapping of a document, with its place in it."""
-
-    value: Object
-    place: str
-    document: str
-
-    def part(self, key: str) -> "_Part":
-        """A mapping in it; an empty one where nothing is written."""
-        return self._checked(self.value.get(key) or {}, self._at(key))
-
-    def parts(self, key: str) -> list["_Part"]:
-        """The mappings of a list in it."""
-        listed = self.value.get(key) or []
-        if not isinstance(listed, list):
-            raise InvalidDocumentError(document=self.document, field=self._at(key), problem="is no list")
-        return [self._checked(one, f"{self._at(key)}[{index}]") for index, one in enumerate(listed)]
-
-    def named(self, key: str) -> list["_Part"]:
-        """As ``parts``, where each must have a name."""
-        for one in (found := self.parts(key)):
-            if not one.value.get("name"):
-                raise InvalidDocumentError(document=self.document, field=one.place, problem="has no name")
-        return found
-
-    def _checked(self, value: object, place: str) -> "_Part":
-        if not isinstance(value, dict):
-            raise InvalidDocumentError(document=self.document, field=place, problem=f"is no mapping but {value!r}")
-        return _Part(value, place, self.document)
-
-    def _at(self, key: str) -> str:
-        return f"{self.place}.{key}" if self.place else key
+def _pod(template: Part) -> "_Pod":
+    template.check_metadata()
+    return _Pod(template.part("spec"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Pod:
     """The spec of a pod."""
 
-    spec: _Part
+    spec: Part
 
     def needs(self) -> Iterator[Need]:
         """What it names of its namespace and cannot do without.
@@ -124,8 +96,7 @@ class _Pod:
             InvalidDocumentError: When it is not written as a pod is.
         """
         if not self.spec.named("containers"):
-            where, problem = f"{self.spec.place}.containers", "holds no container"
-            raise InvalidDocumentError(document=self.spec.document, field=where, problem=problem, advice="write the pods of the job there")
+            raise self.spec.refusal("containers", "holds no container", "write the pods of the job there")
         if account := self.spec.value.get("serviceAccountName"):
             yield f"{self.spec.place}.serviceAccountName", "ServiceAccount", str(account)
         for volume in self.spec.named("volumes"):
@@ -142,7 +113,7 @@ class _Pod:
                 yield from _taken(variable.part("valueFrom"), "secretKeyRef", "configMapKeyRef")
 
 
-def _taken(source: _Part, *keys: str) -> Iterator[Need]:
+def _taken(source: Part, *keys: str) -> Iterator[Need]:
     """The Secret and the ConfigMap that something is taken from, unless it may be missing."""
     for kind, key in zip(("Secret", "ConfigMap"), keys, strict=True):
         named = source.part(key)

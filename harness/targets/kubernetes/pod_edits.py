@@ -61,7 +61,7 @@ class PodEdits:
 
     def edit(self, template: Object, task: int, role: PodRole, variables: Sequence[Object] = ()) -> None:
         """Add all that to a pod template, in place; ``variables`` are set where the template does not set them itself."""
-        metadata = template.setdefault("metadata", {})
+        metadata = template["metadata"] = template.get("metadata") or {}
         metadata["labels"] = (metadata.get("labels") or {}) | self.labels(task, role)
         spec = template["spec"]
         main = spec["containers"][0]

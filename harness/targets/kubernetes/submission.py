@@ -87,16 +87,18 @@ class Submission:
         if "rayClusterSpec" not in spec:
             self._edits.edit(spec["template"], task, "host")
             main = spec["template"]["spec"]["containers"][0]
-            main.setdefault("command", list(self._launch.command))
-            main.setdefault("workingDir", str(self._launch.directory))
+            main["command"] = main.get("command") or list(self._launch.command)
+            main["workingDir"] = main.get("workingDir") or str(self._launch.directory)
             return
         if spec["rayClusterSpec"].get("enableInTreeAutoscaling"):
-            self._edits.mount_environment(spec["rayClusterSpec"].setdefault("autoscalerOptions", {}))
+            options = spec["rayClusterSpec"]["autoscalerOptions"] = spec["rayClusterSpec"].get("autoscalerOptions") or {}
+            self._edits.mount_environment(options)
         ray_path = constants({"PYTHONPATH": str(self._launch.directory)})
         self._edits.edit(spec["rayClusterSpec"]["headGroupSpec"]["template"], task, "head", ray_path)
         for group in spec["rayClusterSpec"].get("workerGroupSpecs") or []:
             self._edits.edit(group["template"], task, "host", ray_path + self._slice_variables())
-        self._edits.edit(spec.setdefault("submitterPodTemplate", _submitter()), task, "submitter")
+        spec["submitterPodTemplate"] = spec.get("submitterPodTemplate") or _submitter()
+        self._edits.edit(spec["submitterPodTemplate"], task, "submitter")
 
     def name_of(self, task: int) -> str:
         """The name of a task's object."""

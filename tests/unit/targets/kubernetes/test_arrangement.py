@@ -73,6 +73,36 @@ def test_a_file_of_queues_brings_only_what_is_put_back(host: Host, tmp_path: Pat
     arrangement_of(host, tmp_path)
 
 
+QUEUE = {"kind": "ClusterQueue", "apiVersion": "kueue.x-k8s.io/v1beta1", "metadata": {"name": "q"}}
+CHIPS = {"name": "google.com/tpu", "nominalQuota": 16}
+
+
+def group_of(*resources: object) -> dict[str, object]:
+    return {"resourceGroups": [{"coveredResources": ["google.com/tpu"], "flavors": [{"name": "on-demand", "resources": list(resources)}]}]}
+
+
+@pytest.mark.parametrize(
+    ("queue", "problem"),
+    [
+        ({"spec": {"resourceGroups": 7}}, "spec.resourceGroups: is no list but 7"),
+        ({"spec": {"resourceGroups": [{"flavors": [{"resources": []}]}]}}, "spec.resourceGroups[0].flavors[0]: has no name"),
+        ({"spec": {"resourceGroups": [{"coveredResources": "cpu"}]}}, "spec.resourceGroups[0].coveredResources: is no list but 'cpu'"),
+        ({"spec": group_of(CHIPS | {"nominalQuota": "many"})}, "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: is 'many'"),
+        ({"spec": group_of({"name": "cpu"})}, "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: is None"),
+        ({"kind": "LocalQueue", "spec": {}}, "spec.clusterQueue: is no name but None"),
+    ],
+)
+def test_a_queue_of_another_shape_is_refused_with_its_place(host: Host, tmp_path: Path, queue: Object, problem: str) -> None:
+    with_queues(host, tmp_path, yaml.safe_dump(QUEUE | {"spec": group_of(CHIPS)}))
+    arrangement_of(host, tmp_path)
+    with_queues(host, tmp_path, yaml.safe_dump(QUEUE | queue))
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        arrangement_of(host, tmp_path)
+
+    assert str(caught.value).startswith(f"cluster.queues {tmp_path / 'queues.yaml'}: document 1.{problem}")
+
+
 def test_what_a_job_brings_lies_in_the_runs_namespace_wherever_it_was_written_for(host: Host, tmp_path: Path) -> None:
     make(
         arrangement_of(host, tmp_path), {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "mine", "namespace": "kube-system"}}

@@ -390,6 +390,43 @@ def test_a_job_without_pods_is_refused(tmp_path, text, problem):
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("job", "problem"),
+    [
+        ({"spec": 7}, "document 1.spec: is no mapping but 7"),
+        ({"spec": []}, "document 1.spec: is no mapping but []"),
+        ({"metadata": {"name": "A b"}}, "document 1.metadata.name: 'A b' is no name; write small letters"),
+        ({"metadata": {"name": "a", "labels": ["b"]}}, "document 1.metadata.labels: is no mapping but ['b']"),
+        ({"metadata": {"name": "a", "labels": {"b": 1}}}, "document 1.metadata.labels.b: is no text but 1; put it in quotes"),
+        ({"metadata": {"name": "a", "labels": {"b": "Über"}}}, "document 1.metadata.labels[b]: 'Über' is no value of a label"),
+        ({"metadata": {"name": "a", "annotations": {"b c": "d"}}}, "document 1.metadata.annotations: has the key 'b c'"),
+        ({"spec": {"template": {"metadata": {"labels": "b"}}}}, "spec.template.metadata.labels: is no mapping but 'b'"),
+    ],
+)
+def test_a_job_of_another_shape_is_refused_with_its_place(tmp_path, job, problem):
+    whole = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "a"}, "spec": {}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(whole | job, allow_unicode=True), encoding="utf-8")
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    assert str(caught.value).startswith(f"cluster.manifest {tmp_path / 'job.yaml'}: {problem}")
+
+
+def test_what_is_written_and_left_empty_is_as_if_it_was_not_written(tmp_path):
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "command": None, "env": None}], "volumes": None}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "a", "labels": None}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"template": {"metadata": None, "spec": pod}}}))
+
+    built = submission_of(tmp_path, cluster=Cluster(manifest="job.yaml")).build(0)
+
+    assert built["spec"]["template"]["spec"]["containers"][0]["command"] == ["python", "-m", "job"]
+    cluster = yaml.safe_load(ray_job())["spec"]["rayClusterSpec"] | {"enableInTreeAutoscaling": True, "autoscalerOptions": None}
+    (tmp_path / "job.yaml").write_text(ray_job(rayClusterSpec=cluster, submitterPodTemplate=None))
+    built = submission_of(tmp_path, cluster=Cluster(submits="ray-job", manifest="job.yaml")).build(0)
+    assert built["spec"]["submitterPodTemplate"]["spec"]["containers"][0]["name"] == "ray-job-submitter"
+
+
 def test_a_manifest_in_a_queue_that_there_will_not_be_is_refused(tmp_path):
     asks = MANIFEST.replace("user-queue", "team-a-queue")
     (tmp_path / "job.yaml").write_text(asks)
