@@ -75,7 +75,7 @@ class Part:
         """
         found = self.part(key)
         for name, value in found.value.items():
-            if not isinstance(name, str) or not TAINT_KEY.fullmatch(name):
+            if not TAINT_KEY.fullmatch(str(name)):  # YAML has numbers for keys, too
                 raise found.refusal("", f"has the key {name!r}", "write keys as Kubernetes has them, like example.com/team")
             if not isinstance(value, str):
                 raise found.refusal(name, f"is no text but {value!r}", "put it in quotes")
