@@ -92,11 +92,13 @@ class BrokenHarnessError(HarnessError):
 
 
 class StoreError(BrokenHarnessError):
-    """A run directory could not be written or read."""
+    """A run directory, or what belongs to it elsewhere, could not be written or read."""
 
-    def __init__(self, *, path: Path, attempted: str, reason: str) -> None:
+    def __init__(
+        self, *, path: Path, attempted: str, reason: str, advice: str = "check the disk and the permissions, or choose another --runs-dir"
+    ) -> None:
         self.path, self.attempted, self.reason = path, attempted, reason
-        super().__init__(f"cannot {attempted} {path}: {reason}; check the disk and the permissions, or choose another --runs-dir")
+        super().__init__(f"cannot {attempted} {path}: {reason}; {advice}")
 
 
 class HistoryCorruptError(BrokenHarnessError):

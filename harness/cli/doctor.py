@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 import msgspec
 
 from harness.cli.clusters import looking_at
-from harness.kind import find_cluster, problem_with, problem_with_engine
+from harness.kind import find_cluster, problem_with, problem_with_engine, problem_with_operators
 from harness.kind.bundle.builder import missing_pieces
 from harness.kind.engine import INSTALL_ADVICE, server_version
 from harness.targets import NAMES, availability, missing_here
@@ -58,7 +58,7 @@ def _diagnose_cluster() -> list[Diagnosis]:
     if problem:
         return [Diagnosis(name="docker engine", is_available=False, detail=f"{problem}; {INSTALL_ADVICE}")]
     cluster, missing = find_cluster(), missing_pieces()
-    broken = problem_with(cluster)
+    broken = problem_with(cluster) or (problem_with_operators(cluster) if cluster is not None else "")
     bundle = f"lacks {', '.join(missing)}; run `make kind-bundle`, or pull: `harness up kind --images pulled`" if missing else "complete"
     made_of = ", ".join(f"{name} {version}" for name, version in cluster.versions.items()) if cluster else ""
     found = [

@@ -2,11 +2,18 @@
 
 from harness.kind.bundle.job_image import job_image
 from harness.kind.cache import cache_dir, shared_dir
-from harness.kind.cluster import ALLOW_LABEL, ENVIRONMENT_MOUNT, RUN_ID_LABEL, KindCluster, find_cluster, kubectl, problem_with
+from harness.kind.cluster import ALLOW_LABEL, ENVIRONMENT_MOUNT, RUN_ID_LABEL, KindCluster, find_cluster, kubectl
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.engine import problem_with_engine
+from harness.kind.health import (
+    UP,
+    lasting_problem,
+    lasting_problem_with_operators,
+    problem_with,
+    problem_with_operators,
+    reason_and_advice,
+)
 from harness.kind.nodes import NodeContainer, NodeContainers, NodeState
-from harness.kind.patience import lasting_problem
 from harness.kind.topology import DEFAULT_TOPOLOGY, NodePool, Topology
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "DEFAULT_TOPOLOGY",
     "ENVIRONMENT_MOUNT",
     "RUN_ID_LABEL",
+    "UP",
     "CommandFailedError",
     "KindCluster",
     "NodeContainer",
@@ -26,8 +34,11 @@ __all__ = [
     "job_image",
     "kubectl",
     "lasting_problem",
+    "lasting_problem_with_operators",
     "problem_with",
     "problem_with_engine",
+    "problem_with_operators",
+    "reason_and_advice",
     "run_command",
     "shared_dir",
 ]

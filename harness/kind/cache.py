@@ -5,6 +5,9 @@ from pathlib import Path
 
 CACHE_NAME = "chaos-harness"
 
+CACHE_ADVICE = "check the disk and the permissions, or set HARNESS_CACHE_DIR to another place"
+"""Where something in the cache cannot be read or written."""
+
 
 def cache_dir() -> Path:
     """The cache: ``HARNESS_CACHE_DIR``, else ``chaos-harness`` in the user's cache directory.

@@ -1,12 +1,12 @@
-"""The state of the cluster that this harness made, and what may be wrong with it."""
+"""The state of the cluster that this harness made, and whether it fits what the harness is now."""
 
 import os
 from pathlib import Path
 
 import msgspec
 
-from harness.kind.cache import checkout_dir, cluster_dir, has_state, shared_dir
-from harness.kind.commands import CommandFailedError, run_command
+from harness.kind.cache import checkout_dir, cluster_dir, shared_dir
+from harness.kind.commands import run_command
 from harness.kind.topology import Topology
 from harness.kind.versions import versions
 
@@ -71,7 +71,7 @@ def state_path(name: str = CLUSTER_NAME) -> Path:
 
 
 def find_cluster() -> KindCluster | None:
-    """The cluster that this harness brought up, as recorded; whether it still answers is ``problem_with``'s to say."""
+    """The cluster that this harness brought up, as recorded; whether it still answers is ``health.problem_with``'s to say."""
     try:
         return msgspec.json.decode(state_path().read_bytes(), type=KindCluster, dec_hook=_path_from_text)
     except (OSError, msgspec.MsgspecError):
@@ -125,22 +125,6 @@ def cluster_uid(cluster: KindCluster) -> str:
     return kubectl(cluster, *uid, deadline_s=API_S).strip()
 
 
-def problem_with(cluster: KindCluster | None) -> str:
-    """Why the cluster cannot be used, in one sentence with what to do; nothing when it can.
-
-    Raises:
-        OSError: Never; what cannot be read is a problem of the cluster.
-    """
-    if cluster is None:
-        half = has_state(CLUSTER_NAME)
-        return (
-            f"the cluster {CLUSTER_NAME} is only half up or half down; run `harness up kind`"
-            if half
-            else "no cluster is up; run `harness up kind`"
-        )
-    return problem_with_record(cluster) or _problem_with_answer(cluster)
-
-
 def problem_with_record(cluster: KindCluster) -> str:
     """What no longer fits between the cluster as it was made and the harness as it is now."""
     again = "run `harness down kind`, then `harness up kind`"
@@ -157,14 +141,3 @@ def problem_with_record(cluster: KindCluster) -> str:
         return f"the cluster {cluster.name} has the storage {cluster.shared_dir} mounted, and {shared_dir()} is asked for; {again}"
     gone = next((path for path in (cluster.kubeconfig, cluster.kubectl, cluster.environment_dir) if not path.exists()), None)
     return f"{gone} is gone, which the cluster {cluster.name} needs; {again}" if gone else ""
-
-
-def _problem_with_answer(cluster: KindCluster) -> str:
-    try:
-        uid = cluster_uid(cluster)
-    except CommandFailedError as error:
-        return f"the cluster {cluster.name} does not answer: {error}; run `harness up kind`"
-    if uid != cluster.uid:
-        seen = f"its uid is {uid}, not {cluster.uid}"
-        return f"another cluster answers in place of {cluster.name} ({seen}); run `harness down kind`, then `harness up kind`"
-    return ""

@@ -20,18 +20,17 @@ from harness.kind.cluster import (
     cluster_uid,
     find_cluster,
     kubectl,
-    problem_with,
     problem_with_record,
     write_state,
 )
 from harness.kind.commands import CommandFailedError, run_command
 from harness.kind.engine import require_engine
+from harness.kind.health import lasting_problem, problem_with, problem_with_operators, reason_and_advice
 from harness.kind.kind_configuration import Mount, kind_configuration
 from harness.kind.lock import Turn
 from harness.kind.materials import ImageSource, Materials, find_materials
 from harness.kind.nodes import NodeContainers
-from harness.kind.operators import install_operators, pin_dns, wait_for_operators
-from harness.kind.patience import lasting_problem
+from harness.kind.operators import install_operators, pin_dns, start_operators, wait_for_operators
 from harness.kind.removal import OWNER_LABEL, only_one_works, remove_cluster
 from harness.kind.room import require_room
 from harness.kind.topology import DEFAULT_TOPOLOGY, Topology
@@ -80,18 +79,33 @@ def _present(wish: Wish, clock: Clock, say: Callable[[str], None]) -> KindCluste
     found = find_cluster()
     if found is not None:
         _refuse_unfit(found, wish)
-    if found is None or problem_with(found):
+    if found is None or problem_with(found) or problem_with_operators(found):
         with Turn(CLUSTER_NAME).held(clock, say):  # a run may have stopped its API server for a moment, and uses it
             broken = lasting_problem(found, clock)
+            if found is not None and not broken:
+                broken = _mended_operators(found, clock, say)
             if found is None or broken:
                 if found is not None:
-                    say(f"{broken.partition(';')[0]}; it is made again")
+                    say(f"{reason_and_advice(broken)[0]}; it is made again")
                 half = remove_cluster()
                 if half:
                     say(f"removed what an earlier attempt left: {half}")
                 return None
     say(f"the cluster {found.name} is up")
     return found
+
+
+def _mended_operators(found: KindCluster, clock: Clock, say: Callable[[str], None]) -> str:
+    """Bring Kueue and KubeRay back where one is away; what is wrong still after that, and nothing when they are ready."""
+    problem = problem_with_operators(found)
+    if problem:
+        say(f"{reason_and_advice(problem)[0]}; it is started")
+        try:
+            start_operators(found)
+            wait_for_operators(found, clock)
+        except CommandFailedError as error:
+            return f"Kueue and KubeRay do not come back: {error}"
+    return ""
 
 
 def _refuse_unfit(found: KindCluster, wish: Wish) -> None:

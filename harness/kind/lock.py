@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from harness.clock import Clock
 from harness.errors import StoreError, TargetUnavailableError
-from harness.kind.cache import next_path, turn_path
+from harness.kind.cache import CACHE_ADVICE, next_path, turn_path
 
 POLL_S = 0.5
 
@@ -124,7 +124,7 @@ def _hold(path: Path, wait: Iterator[None]) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise StoreError(path=path, attempted="lock", reason=error.strerror or str(error)) from error
+        raise StoreError(path=path, attempted="lock", reason=error.strerror or str(error), advice=CACHE_ADVICE) from error
     try:
         while not _is_locked(descriptor):
             next(wait)

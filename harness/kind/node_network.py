@@ -33,7 +33,7 @@ def put_back_network(cluster: KindCluster, names: Sequence[str]) -> None:
     Raises:
         CommandFailedError: When a node does not take them.
     """
-    nodes = [node for node in _addresses(cluster) if node.name in names]
+    nodes = _addresses(cluster, names)
     for node in nodes:
         others = [other for other in nodes if other.name != node.name]
         script = network_script(others)
@@ -73,11 +73,12 @@ def network_script(others: Sequence[NodeAddress]) -> str:
     return "\n".join(lines)
 
 
-def _addresses(cluster: KindCluster) -> list[NodeAddress]:
-    """Every registered node that has a pod range; addresses as Docker says them, for those of the API are old just after a restart."""
+def _addresses(cluster: KindCluster, names: Sequence[str]) -> list[NodeAddress]:
+    """Those of running nodes that have a pod range; addresses as Docker says them, for those of the API are old just after a restart."""
     columns = 'jsonpath={range .items[*]}{.metadata.name} {.spec.podCIDR}{"\\n"}{end}'
     listed = kubectl(cluster, "get", "nodes", "--output", columns, deadline_s=NETWORK_S)
-    ranges = dict(line.split() for line in listed.splitlines() if len(line.split()) == 2)
+    pairs = [line.split() for line in listed.splitlines()]
+    ranges = {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[0] in names}  # one whose container was removed is listed still
     address = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
     found = run_command(["docker", "inspect", "--format", "{{.Name}} " + address, *ranges], deadline_s=NETWORK_S) if ranges else ""
     pairs = [line.lstrip("/").split() for line in found.splitlines()]

@@ -92,14 +92,9 @@ def foreign_containers(cluster_name: str, containers: Sequence[str]) -> list[str
     return [name for name, _, path in owners if path != str(cluster_dir(cluster_name))]
 
 
-def has_running_control_plane(cluster: KindCluster) -> bool:
-    """Whether the machine of the API server runs, so that it may answer yet; false when Docker does not say."""
-    pool_of = pools_by_node(cluster)
-    try:
-        found = container_states(cluster.name)
-    except CommandFailedError:
-        return False
-    return any(state is NodeState.RUNNING for name, state in found if name not in pool_of)
+def control_plane_name(cluster: KindCluster) -> str:
+    """The name of the machine of the API server. Source: kind names it so, where there is one."""
+    return f"{cluster.name}-control-plane"
 
 
 def pools_by_node(cluster: KindCluster) -> dict[str, str]:
@@ -143,9 +138,12 @@ class NodeContainers:
 
         Raises:
             UnknownNameError: When the cluster has no such node.
-            CommandFailedError: When another cluster's container has its name, or has it by now.
+            CommandFailedError: When its container was removed, or another cluster's has its name, or has it by now.
         """
         states = self._states()
+        if name not in states and name in (control_plane_name(self._cluster), *pools_by_node(self._cluster)):
+            outcome = f"shows no container of node {name}: it was removed; run `harness up kind`, which makes the cluster again"
+            raise CommandFailedError(command=["docker", "ps"], outcome=outcome)
         if name not in states:
             raise UnknownNameError(kind="node", name=name, known=sorted(states))
         return states[name]

@@ -18,6 +18,9 @@ READY_S = 240.0
 ASK_S = 20.0
 POLL_S = 1.0
 
+OPERATORS = (("kuberay-system", "kuberay-operator"), ("kueue-system", "kueue-controller-manager"))
+"""Namespaces and deployments."""
+
 PROBE = {
     "apiVersion": "kueue.x-k8s.io/v1beta1",
     "kind": "ResourceFlavor",
@@ -39,17 +42,23 @@ def install_operators(cluster: KindCluster, manifests: Path) -> None:
         kubectl(cluster, *server_side, deadline_s=APPLY_S)
 
 
+def start_operators(cluster: KindCluster) -> None:
+    """Let both have their one pod, whoever took it away.
+
+    Raises:
+        CommandFailedError: When one is not there at all.
+    """
+    for namespace, deployment in OPERATORS:
+        kubectl(cluster, "--namespace", namespace, "scale", "deployment", deployment, "--replicas=1", deadline_s=ASK_S)
+
+
 def wait_for_operators(cluster: KindCluster, clock: Clock) -> None:
     """Wait until both are available and Kueue's webhooks answer.
 
     Raises:
         CommandFailedError: When they are not in time, with the last answer.
     """
-    for namespace, deployment in (
-        ("kube-system", "coredns"),
-        ("kuberay-system", "kuberay-operator"),
-        ("kueue-system", "kueue-controller-manager"),
-    ):
+    for namespace, deployment in (("kube-system", "coredns"), *OPERATORS):
         wait = ("--namespace", namespace, "rollout", "status", f"deployment/{deployment}", f"--timeout={READY_S:g}s")
         kubectl(cluster, *wait, deadline_s=READY_S + ASK_S)
     end_s = clock.monotonic_s() + READY_S

@@ -9,8 +9,9 @@ from pathlib import Path
 from msgspec import structs
 
 from harness.clock import Clock
-from harness.errors import BrokenHarnessError
+from harness.errors import BrokenHarnessError, StoreError
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL, KindCluster, NodeContainers
+from harness.kind.health import is_control_plane_off
 from harness.process_table import send_to
 from harness.targets.kubernetes.api import (
     JOBS,
@@ -74,7 +75,7 @@ class Ending:
         self._try(self._delete)
         self._try(self._end_processes)
 
-    def remove_all(self, *, pools: NodePools | None = None, are_nodes_whole: bool = False) -> None:
+    def remove_all(self, *, pools: NodePools | None = None, are_nodes_whole: bool = False, may_keep_storage: bool = False) -> None:
         """Take away the rest, after ``end_pods``.
 
         Where a fault is not undone the record stays, for whoever comes next: no other run may meet what the fault did.
@@ -82,6 +83,8 @@ class Ending:
         Args:
             pools: Those of the run, when it is the one that ends.
             are_nodes_whole: Whether the caller has seen to it, whatever the run owes.
+            may_keep_storage: Whether a storage that cannot be given back is no failure: it keeps no other run from beginning. The record
+                then stays, and says that the storage is all that is left.
 
         Raises:
             BrokenHarnessError: The first thing that could not be done; the record then stays.
@@ -89,23 +92,37 @@ class Ending:
         self._try(self._await_namespace)
         self._try(self._put_back_queues)
         self._try(lambda: self._restore_pools(pools))
-        self._try(self._give_back_storage)
+        is_storage_kept = self._keep_storage() if may_keep_storage else self._try(self._give_back_storage)
         if self._failures:
             first, *others = self._failures
             for other in others:
                 first.add_note(f"and while taking the run away: {other}")
             raise first
-        if are_nodes_whole or not self._record.owes():
+        does_owe = not are_nodes_whole and self._record.owes()
+        if not does_owe and not is_storage_kept:
             remove_record(self._cluster.name, self._record.run_id)
-        else:  # queues that are put back once may be somebody else's the next time
-            write_record(self._cluster.name, structs.replace(self._record, replaced=()))
+            return
+        # queues that are put back once may be somebody else's the next time
+        write_record(self._cluster.name, structs.replace(self._record, replaced=(), is_storage_only=not does_owe))
+        if does_owe:
             self.done.append("kept the record of the run: what its faults did to the cluster is not all undone")
 
-    def _try(self, step: Callable[[], None]) -> None:
+    def _try(self, step: Callable[[], None]) -> bool:
+        """Whether it failed."""
         try:
             step()
         except (BrokenHarnessError, OSError) as error:
             self._failures.append(error)
+            return True
+        return False
+
+    def _keep_storage(self) -> bool:
+        """Give it back, or say whether it is kept."""
+        try:
+            self._give_back_storage()
+        except StoreError:
+            return True
+        return False
 
     def _await_answers(self) -> None:
         """Wait until Kueue's objects can be read: what a fault has killed just now comes back by itself.
@@ -118,7 +135,7 @@ class Ending:
             try:
                 self._api.list(WORKLOADS, self._record.namespace)
             except ApiError as error:
-                if error.status not in NOT_YET or self._clock.monotonic_s() > deadline_s:
+                if error.status not in NOT_YET or self._clock.monotonic_s() > deadline_s or is_control_plane_off(self._cluster):
                     raise
                 self._clock.sleep(POLL_S)
             else:

@@ -1,10 +1,8 @@
 """What a run leaves on the cluster when the harness itself is killed, and its end: for ``harness clean``."""
 
-from pathlib import Path
-
 from harness.clock import Clock
-from harness.errors import StoreError
-from harness.kind import KindCluster, find_cluster
+from harness.errors import StoreError, TargetUnavailableError
+from harness.kind import KindCluster, find_cluster, lasting_problem, reason_and_advice
 from harness.kind.cluster import CLUSTER_NAME, is_unreadable, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.run_record import RunRecord, read_record, remove_record
@@ -20,7 +18,7 @@ def left_behind(run_id: str) -> list[str]:
     if record is None:
         return []
     storage = [f"directory {record.directory}", *([f"checkpoints of {record.checkpoint_dir}"] if record.checkpoint_dir else [])]
-    cluster = cluster_of(record)
+    cluster = None if record.is_storage_only else cluster_of(record)
     if cluster is None:
         return storage  # the rest is gone with the cluster
     lines = [f"namespace {record.namespace} of cluster {cluster.name}", *storage]
@@ -36,17 +34,20 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
     record = read_record(CLUSTER_NAME, run_id)
     if record is None:
         return []
-    cluster = cluster_of(record, must_be_known=True)
+    cluster = None if record.is_storage_only else cluster_of(record, must_be_known=True)
     if cluster is None:
         return _remove_storage(record)
     from harness.targets.kubernetes.api import Api
     from harness.targets.kubernetes.ending import Ending
 
     with Turn(cluster.name).held(clock):
+        _refuse_silent(cluster, clock)
         ending = Ending(Api(cluster.kubeconfig, cluster.context), cluster, record, clock)
         ending.end_pods()
-        ending.remove_all()
-    return [*ending.done, f"put back the queues and node pools of cluster {cluster.name}"]
+        ending.remove_all(may_keep_storage=True)
+    done = [*ending.done, f"put back the queues and node pools of cluster {cluster.name}"]
+    left = read_record(CLUSTER_NAME, run_id)
+    return done + (_remove_storage(left) if left is not None and left.is_storage_only else [])
 
 
 def cluster_of(record: RunRecord, *, must_be_known: bool = False) -> KindCluster | None:
@@ -57,14 +58,26 @@ def cluster_of(record: RunRecord, *, must_be_known: bool = False) -> KindCluster
     """
     cluster = find_cluster()
     if cluster is None and must_be_known and is_unreadable():
-        raise StoreError(path=state_path(), attempted="read", reason="the state of the cluster is there, and no state that we know")
+        reason = "the state of the cluster is there, and no state that we know"
+        raise StoreError(path=state_path(), attempted="read", reason=reason, advice="run `harness down kind`, then `harness clean`")
     return cluster if cluster is not None and record.is_of(cluster.uid) else None
 
 
+def _refuse_silent(cluster: KindCluster, clock: Clock) -> None:
+    """See that the cluster can be worked on, rather than that each step waits for it.
+
+    Raises:
+        TargetUnavailableError: When it cannot.
+    """
+    problem = lasting_problem(cluster, clock)
+    if problem:
+        reason, advice = reason_and_advice(problem)
+        raise TargetUnavailableError(
+            target="kind", reason=f"what the run left there stays, with its storage: {reason}", advice=f"{advice}, then `harness clean`"
+        )
+
+
 def _remove_storage(record: RunRecord) -> list[str]:
-    try:
-        done = give_back(record.directory, record.checkpoint_dir)
-    except OSError as error:
-        raise StoreError(path=Path(record.directory), attempted="give back", reason=str(error)) from error
+    done = give_back(record.directory, record.checkpoint_dir)
     remove_record(CLUSTER_NAME, record.run_id)
     return done

@@ -1,7 +1,8 @@
 """What runs that died, or could not undo their faults, have left on the cluster, taken away before another run begins.
 
 Their pods hold chips, their queues are taken for the cluster's own, and the nodes that their faults broke take no pods: the new run would
-be judged by all that. Whoever has the turn knows that every other run with a record is over: a run has the turn for as long as it lasts.
+be judged by all that. Checkpoints that cannot go back to their place, because that is gone or the disk is full, hurt nobody: they stay, and
+`harness clean` says so. Whoever has the turn knows that every other run with a record is over: a run has the turn for as long as it lasts.
 Nodes are looked at whether or not there is a record.
 """
 
@@ -29,14 +30,14 @@ def take_away_predecessors(grounds: Grounds) -> list[str]:
     hurt: list[str] = []
     try:
         records = [record for run_id in others if (record := read_record(cluster.name, run_id)) is not None]
-        here = [record for record in records if record.is_of(cluster.uid)]
+        here = [record for record in records if record.is_of(cluster.uid) and not record.is_storage_only]
         hurt = _hurt_nodes(grounds)
         if here or hurt:
             _make_nodes_whole(grounds)
         for record in here:
             ending = Ending(grounds.api, cluster, record, grounds.clock)
             ending.end_pods()
-            ending.remove_all(are_nodes_whole=True)
+            ending.remove_all(are_nodes_whole=True, may_keep_storage=True)
     except (HarnessError, OSError) as error:
         left = [f"runs that died ({', '.join(others)}) have left things on it that cannot be taken away"] if others else []
         left += [f"it has nodes that cannot be mended ({', '.join(hurt)})"] if hurt else []

@@ -3,10 +3,9 @@
 from importlib.util import find_spec
 
 from harness.clock import SystemClock
-from harness.kind import find_cluster, lasting_problem
+from harness.kind import find_cluster, lasting_problem, reason_and_advice
 
 INSTALL_ADVICE = "install the extra: pip install 'chaos-harness[kind]'"
-UP_ADVICE = "run `harness up kind`"
 
 
 def problem_and_advice() -> tuple[str, str]:
@@ -14,4 +13,4 @@ def problem_and_advice() -> tuple[str, str]:
     if find_spec("kubernetes") is None:
         return "the Python package kubernetes is not installed", INSTALL_ADVICE
     problem = lasting_problem(find_cluster(), SystemClock())
-    return problem, UP_ADVICE if problem else ""
+    return reason_and_advice(problem) if problem else ("", "")

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness.errors import StoreError
-from harness.kind.cache import run_records_dir
+from harness.kind.cache import CACHE_ADVICE, run_records_dir
 from harness.undo import RestoreCluster, UndoJournal
 
 
@@ -30,6 +30,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         replaced: Cluster-scoped objects.
         cluster_uid: Which cluster it is; empty in records of a version that did not say.
         journal: Where the undos of its faults are written; empty where none are, or in records of a version that did not say.
+        is_storage_only: Whether all else is taken away: its checkpoints cannot go back to their place, which keeps no other run waiting.
     """
 
     run_id: str
@@ -39,6 +40,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     replaced: tuple[Replaced, ...] = ()
     cluster_uid: str = ""
     journal: str = ""
+    is_storage_only: bool = False
 
     def is_of(self, cluster_uid: str) -> bool:
         """Whether it is of this cluster, and not of one of the same name that is gone."""
@@ -74,7 +76,7 @@ def write_record(cluster_name: str, record: RunRecord) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise StoreError(path=path, attempted="write", reason=error.strerror or str(error)) from error
+        raise StoreError(path=path, attempted="write", reason=error.strerror or str(error), advice=CACHE_ADVICE) from error
 
 
 def read_record(cluster_name: str, run_id: str) -> RunRecord | None:
@@ -89,9 +91,10 @@ def read_record(cluster_name: str, run_id: str) -> RunRecord | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreError(path=path, attempted="read", reason=error.strerror or str(error)) from error
+        raise StoreError(path=path, attempted="read", reason=error.strerror or str(error), advice=CACHE_ADVICE) from error
     except msgspec.MsgspecError as error:
-        raise StoreError(path=path, attempted="read", reason=f"not the record of a run: {error}") from error
+        advice = "remove it once you know that nothing of the run is left"
+        raise StoreError(path=path, attempted="read", reason=f"not the record of a run: {error}", advice=advice) from error
 
 
 def recorded_runs(cluster_name: str) -> list[str]:

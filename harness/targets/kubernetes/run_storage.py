@@ -10,11 +10,14 @@ when it is whole: it is copied beside its place and renamed, and only what has a
 import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError, StoreError
 from harness.protocol.barrier import SOCKET_PATH_BYTES_MAX
+
+STORAGE_ADVICE = "check the disk and the permissions, or set HARNESS_CLUSTER_SHARED to another place"
 
 
 class RunStorage:
@@ -63,7 +66,7 @@ class RunStorage:
             if not self._is_shared:
                 _move_away(self._own, self.checkpoints)
         except OSError as error:
-            raise StoreError(path=self.directory, attempted="prepare", reason=error.strerror or str(error)) from error
+            raise StoreError(path=self.directory, attempted="prepare", reason=_words(error), advice=STORAGE_ADVICE) from error
 
 
 def move_back(checkpoints: Path, moved_from: str) -> bool:
@@ -76,6 +79,8 @@ def move_back(checkpoints: Path, moved_from: str) -> bool:
         return False
     own = Path(moved_from)
     part, aside = _beside(own, PART), _beside(own, ASIDE)
+    if not own.parent.is_dir():
+        return False  # the caller has seen that nothing is lost by it
     if checkpoints.exists() and not _has_copy(checkpoints):
         _refuse_another(own, checkpoints)
         _remove(part)
@@ -95,13 +100,31 @@ def give_back(directory: str, moved_from: str) -> list[str]:
     """Move checkpoints back and remove a run's directory; says what was done. Harmless twice.
 
     Raises:
-        OSError: When they cannot be moved, or something cannot be removed; what is left stays where it is.
+        StoreError: When they cannot be moved, or something cannot be removed; what is left stays where it is.
     """
     checkpoints = Path(directory) / "checkpoints"
-    is_moved = move_back(checkpoints, moved_from)
-    _remove(checkpoints)  # before the word that there is a copy of them
-    _remove(Path(directory))
+    try:
+        _refuse_lost_place(checkpoints, moved_from)
+        is_moved = move_back(checkpoints, moved_from)
+        _remove(checkpoints)  # before the word that there is a copy of them
+        _remove(Path(directory))
+    except OSError as error:
+        advice = "check the disk and the permissions, then run `harness clean`"
+        raise StoreError(path=Path(directory), attempted="give back", reason=_words(error), advice=advice) from error
     return [f"moved checkpoints back to {moved_from}"] if is_moved else []
+
+
+def _refuse_lost_place(checkpoints: Path, moved_from: str) -> None:
+    """See that there is a run directory to which checkpoints can go, where there are any: a run that was moved has a link to them still.
+
+    Raises:
+        StoreError: When there is none.
+    """
+    place = Path(moved_from).parent
+    if moved_from and not place.is_dir() and checkpoints.is_dir() and any(checkpoints.iterdir()):
+        reason = f"the run directory {place} is gone, and its checkpoints are here"
+        advice = f"move them where they are wanted, or remove {checkpoints}; then run `harness clean`"
+        raise StoreError(path=checkpoints.parent, attempted="give back", reason=reason, advice=advice)
 
 
 PART, ASIDE, COPIED = "part", "moved", "copied-back"
@@ -154,13 +177,31 @@ def _refuse_another(own: Path, checkpoints: Path) -> None:
 
 
 def _copy(source: Path, part: Path) -> None:
-    """Copy a directory and make the copy durable."""
-    shutil.copytree(source, part, symlinks=True)
+    """Copy a directory and make the copy durable; half a copy does not stay on a disk that it has filled.
+
+    Raises:
+        OSError: When it cannot be copied, with the first file that could not.
+    """
+    try:
+        shutil.copytree(source, part, symlinks=True)
+    except OSError as error:
+        with suppress(OSError):
+            _remove(part)
+        failed = error.args[0] if isinstance(error, shutil.Error) else []
+        if not isinstance(failed, list) or not failed:
+            raise
+        first, _, reason = failed[0]
+        raise OSError(errno.EIO, f"{len(failed)} of its files could not be copied: {reason}", str(first)) from error
     for parent, _, names in os.walk(part):
         for path in (Path(parent), *(Path(parent) / name for name in names)):
             if not path.is_symlink():
                 _sync(path)
     _sync(part.parent)
+
+
+def _words(error: OSError) -> str:
+    """An error in words, with the file that it is about."""
+    return f"{error.strerror} ({error.filename})" if error.strerror and error.filename else str(error)
 
 
 def _sync(path: Path) -> None:

@@ -7,10 +7,20 @@ from harness.capabilities import Fidelity, Launch
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, StoreError, TargetUnavailableError
 from harness.history import BarrierReached, Event
-from harness.kind import KindCluster, NodeContainers, find_cluster, lasting_problem, problem_with
+from harness.kind import (
+    KindCluster,
+    NodeContainers,
+    find_cluster,
+    lasting_problem,
+    lasting_problem_with_operators,
+    problem_with,
+    reason_and_advice,
+)
 from harness.kind.cluster import problem_with_record
 from harness.kind.lock import Turn
+from harness.scenario import Scenario
 from harness.targets.kubernetes.api import NAMESPACES, Api, ApiError, uid_of
+from harness.targets.kubernetes.checking import check_asked, check_names
 from harness.targets.kubernetes.collecting import collect
 from harness.targets.kubernetes.control_plane import ControlPlaneHosting
 from harness.targets.kubernetes.dws import DwsSimulator
@@ -24,7 +34,6 @@ from harness.targets.kubernetes.nodes import NodeHosting
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.pods import PodHosting
 from harness.targets.kubernetes.pools import NodePools
-from harness.targets.kubernetes.presence import UP_ADVICE
 from harness.targets.kubernetes.queue import QueueHosting
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.signalling import ProcessHosting
@@ -63,8 +72,12 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
         cluster = _recorded_cluster()
         edits = PodEdits(launch=launch, cluster=cluster, storage=RunStorage(cluster.shared_dir, launch))
         edits.check()
-        queues_of(launch)
+        check_asked(launch, queues_of(launch), cluster.topology)
         Submission(edits, ray_version="").build(0)
+
+    def check_scenario(self, scenario: Scenario, launch: Launch) -> None:
+        """See ``ScenarioChecking``. As ``check_launch``, it only reads."""
+        check_names(scenario, queues_of(launch), _recorded_cluster().topology)
 
     def take_turn(self, say: Callable[[str], None] = lambda _: None) -> float:
         """See ``TurnTaking``. The cluster is asked only then: whoever had it may have killed its API server."""
@@ -261,12 +274,20 @@ def _recorded_cluster() -> KindCluster:
     cluster = find_cluster()
     problem = problem_with(None) if cluster is None else problem_with_record(cluster)
     if problem or cluster is None:
-        raise TargetUnavailableError(target="kind", reason=problem, advice=UP_ADVICE)
+        raise _unavailable(problem)
     return cluster
 
 
 def _refuse_silent_cluster(clock: Clock) -> None:
-    """See that the cluster answers, now that nobody else can have silenced it."""
-    problem = lasting_problem(find_cluster(), clock)
+    """See that the cluster answers, with Kueue and KubeRay, now that nobody else can have silenced it."""
+    cluster = find_cluster()
+    problem = lasting_problem(cluster, clock)
+    if cluster is not None and not problem:
+        problem = lasting_problem_with_operators(cluster, clock)
     if problem:
-        raise TargetUnavailableError(target="kind", reason=problem, advice=UP_ADVICE)
+        raise _unavailable(problem)
+
+
+def _unavailable(problem: str) -> TargetUnavailableError:
+    reason, advice = reason_and_advice(problem)
+    return TargetUnavailableError(target="kind", reason=reason, advice=advice)

@@ -6,8 +6,8 @@ from functools import partial
 
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, UndoError
-from harness.kind import KindCluster, NodeContainers, NodeState, find_cluster, problem_with
-from harness.kind.cluster import is_unreadable, problem_with_record, state_path
+from harness.kind import KindCluster, NodeContainers, NodeState, find_cluster, lasting_problem
+from harness.kind.cluster import is_unreadable, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NODES, Api, ApiError, Resource
 from harness.targets.kubernetes.control_plane import ask_everything, restore_image
@@ -27,9 +27,6 @@ from harness.undo import (
     RestoreQuota,
     Uncordon,
 )
-
-ANSWER_S = 60.0
-"""An API server that was killed answers again after 5 to 20 s."""
 
 DELETED_S = 60.0
 """A job of sleeping pods is gone in a few seconds."""
@@ -184,8 +181,6 @@ def _await_answer(cluster: KindCluster, clock: Clock) -> None:
     Raises:
         UndoError: When it cannot.
     """
-    end_s = clock.monotonic_s() + ANSWER_S
-    while problem := problem_with(cluster):
-        if problem_with_record(cluster) or clock.monotonic_s() > end_s:
-            raise UndoError(attempted=f"restore the cluster {cluster.name}", reason=problem)
-        clock.sleep(ASKED_EVERY_S)
+    problem = lasting_problem(cluster, clock)
+    if problem:
+        raise UndoError(attempted=f"restore the cluster {cluster.name}", reason=problem)

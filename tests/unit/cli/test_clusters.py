@@ -39,6 +39,7 @@ def test_the_doctor_says_it_where_a_cluster_is_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(doctor, "missing_pieces", list)
     monkeypatch.setattr(doctor, "find_cluster", lambda: msgspec.structs.replace(CLUSTER))
     monkeypatch.setattr(doctor, "problem_with", lambda _cluster: problem)
+    monkeypatch.setattr(doctor, "problem_with_operators", lambda _cluster: "")
 
     told = [found.detail for found in doctor._diagnose_cluster() if found.name == "kubectl for the cluster"]
 

@@ -7,8 +7,11 @@ import msgspec
 import pytest
 
 from harness.kind import cluster as module
-from harness.kind.cluster import KindCluster, find_cluster, problem_with, write_state
+from harness.kind import nodes as nodes_module
+from harness.kind.cluster import KindCluster, find_cluster, write_state
 from harness.kind.commands import CommandFailedError
+from harness.kind.health import problem_with, problem_with_operators, reason_and_advice
+from harness.kind.nodes import pools_by_node
 from harness.kind.topology import DEFAULT_TOPOLOGY
 from harness.kind.versions import versions
 
@@ -18,11 +21,12 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KindCluster:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("HARNESS_CLUSTER_SHARED", raising=False)
     monkeypatch.setattr(module, "run_command", lambda *_arguments, **_options: "uid-1\n")
+    monkeypatch.setattr(nodes_module, "run_command", lambda *_arguments, **_options: containers_of(made))
     directory = module.cluster_dir(module.CLUSTER_NAME)
     directory.mkdir(parents=True)
     for name in ("kubeconfig", "kubectl", "environment"):
         (directory / name).touch()
-    return KindCluster(
+    made = KindCluster(
         name=module.CLUSTER_NAME,
         kubeconfig=directory / "kubeconfig",
         kubectl=directory / "kubectl",
@@ -35,6 +39,14 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KindCluster:
         job_image="job:1",
         made_from="bundle",
     )
+    return made
+
+
+def containers_of(cluster: KindCluster, **others: str) -> str:
+    """What `docker ps` says of its nodes, all of which run but for others."""
+    states = {f"{cluster.name}-control-plane": "running", **dict.fromkeys(pools_by_node(cluster), "running")}
+    states |= {f"{cluster.name}-{name.replace('_', '-')}": state for name, state in others.items()}
+    return "".join(f"{name} {state} {name}\n" for name, state in states.items() if state)
 
 
 def test_what_is_written_is_found(cluster: KindCluster) -> None:
@@ -118,3 +130,55 @@ def test_kubectl_names_its_own_kubeconfig_and_context(cluster: KindCluster, monk
     module.kubectl(cluster, "get", "nodes", deadline_s=1)
 
     assert seen == [[str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "--context", "kind-chaos-harness", "get", "nodes"]]
+
+
+def test_a_machine_that_was_removed_is_named_though_the_api_server_answers(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes_module, "run_command", lambda *_arguments, **_options: containers_of(cluster, worker3="", worker5=""))
+
+    assert problem_with(cluster) == (
+        "of the cluster chaos-harness the containers chaos-harness-worker3, chaos-harness-worker5 are gone; "
+        "run `harness up kind`, which makes it again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("exited", "is exited; run `harness up kind`"), ("paused", "is paused; run `harness up kind`")]
+)
+def test_a_control_plane_that_is_off_is_named(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch, state: str, expected: str) -> None:
+    monkeypatch.setattr(nodes_module, "run_command", lambda *_arguments, **_options: containers_of(cluster, control_plane=state))
+
+    assert problem_with(cluster) == f"the control plane of the cluster chaos-harness {expected}"
+
+
+def test_machines_of_pools_may_be_off(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes_module, "run_command", lambda *_arguments, **_options: containers_of(cluster, worker4="exited"))
+
+    assert problem_with(cluster) == ""
+
+
+READY = "kueue-system kueue-controller-manager 1\nkuberay-system kuberay-operator 1\nkube-system coredns 1\n"
+
+
+@pytest.mark.parametrize(
+    ("listed", "lacking"),
+    [
+        (READY, ""),
+        (READY.replace("manager 1", "manager "), "kueue-controller-manager in kueue-system"),
+        (READY.replace("manager 1", "manager 0"), "kueue-controller-manager in kueue-system"),
+        (READY.partition("\n")[0], "kuberay-operator in kuberay-system"),
+        ("", "kuberay-operator in kuberay-system and kueue-controller-manager in kueue-system"),
+    ],
+)
+def test_an_operator_that_is_away_is_named(cluster: KindCluster, monkeypatch: pytest.MonkeyPatch, listed: str, lacking: str) -> None:
+    monkeypatch.setattr(module, "run_command", lambda *_arguments, **_options: listed)
+
+    expected = f"of the cluster chaos-harness the deployment {lacking} is not ready; run `harness up kind`" if lacking else ""
+    assert problem_with_operators(cluster) == expected
+
+
+def test_what_to_do_is_said_once(cluster: KindCluster) -> None:
+    moved = problem_with(msgspec.structs.replace(cluster, checkout_dir=Path("/elsewhere")))
+
+    assert reason_and_advice(moved)[1] == "run `harness down kind`, then `harness up kind`"
+    assert reason_and_advice("it is silent: 1; 2; run `harness up kind`") == ("it is silent: 1; 2", "run `harness up kind`")
+    assert reason_and_advice("it is silent: 1; 2") == ("it is silent: 1; 2", "run `harness up kind`")

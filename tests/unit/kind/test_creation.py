@@ -6,11 +6,12 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.errors import TargetUnavailableError
-from harness.kind import creation, patience
+from harness.kind import creation, health
 from harness.kind.cluster import CLUSTER_NAME, KindCluster
+from harness.kind.commands import CommandFailedError
 from harness.kind.creation import Wish, bring_up
+from harness.kind.health import ANSWER_S
 from harness.kind.lock import Turn
-from harness.kind.patience import ANSWER_S
 from harness.kind.topology import DEFAULT_TOPOLOGY
 
 SILENT = "the cluster does not answer; run `harness up kind`"
@@ -24,6 +25,8 @@ class Ground:
         self.cluster, self.silent_for, self.is_running = cluster, silent_for, is_running
         self.asked = self.removed = 0
         self.said: list[str] = []
+        self.operators = ""
+        self.done: list[str] = []
 
     def problem(self, _cluster: object) -> str:
         self.asked += 1
@@ -60,10 +63,13 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
 
     monkeypatch.setattr(creation, "require_engine", lambda: None)
     monkeypatch.setattr(creation, "find_cluster", lambda: ground.cluster)
-    for module in (creation, patience):
-        monkeypatch.setattr(module, "problem_with_record", lambda _: "")
+    monkeypatch.setattr(creation, "problem_with_record", lambda _: "")
+    for module in (creation, health):
         monkeypatch.setattr(module, "problem_with", ground.problem)
-    monkeypatch.setattr(patience, "has_running_control_plane", lambda _: ground.is_running)
+    monkeypatch.setattr(health, "problem_for_good", lambda _: "" if ground.is_running else SILENT)
+    monkeypatch.setattr(creation, "problem_with_operators", lambda _: ground.operators)
+    monkeypatch.setattr(creation, "start_operators", lambda _: ground.done.append("started"))
+    monkeypatch.setattr(creation, "wait_for_operators", lambda *_: ground.done.append("waited"))
     monkeypatch.setattr(creation, "remove_cluster", ground.remove)
     monkeypatch.setattr(creation, "find_materials", refuse_to_make)
     return ground
@@ -115,3 +121,40 @@ def test_a_cluster_without_its_machine_is_not_waited_for(ground: Ground) -> None
         ground.bring_up(clock)
     assert ground.removed == 1
     assert clock.monotonic_s() == 0.0
+
+
+AWAY = "of the cluster c the deployment kueue-controller-manager in kueue-system is not ready; run `harness up kind`"
+
+
+def test_an_operator_that_is_away_is_started(ground: Ground) -> None:
+    ground.operators = AWAY
+
+    assert ground.bring_up(ManualClock()) is ground.cluster
+    assert ground.done == ["started", "waited"]
+    assert ground.said == [f"{AWAY.partition(';')[0]}; it is started", f"the cluster {CLUSTER_NAME} is up"]
+    assert ground.removed == 0
+
+
+def test_an_operator_that_a_run_has_killed_is_left_to_it(ground: Ground) -> None:
+    ground.operators = AWAY
+    run = Turn(CLUSTER_NAME)
+    run.take(ManualClock())
+
+    with pytest.raises(TargetUnavailableError, match="works on the cluster chaos-harness and has not ended"):
+        ground.bring_up(ManualClock())
+    assert ground.done == []
+    run.free()
+
+
+def test_a_cluster_whose_operators_do_not_come_back_is_made_again(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    ground.operators = AWAY
+
+    def fail(*_: object) -> None:
+        raise CommandFailedError(command=["kubectl"], outcome="ended with 1", output="not found")
+
+    monkeypatch.setattr(creation, "start_operators", fail)
+
+    with pytest.raises(TargetUnavailableError, match=MADE):
+        ground.bring_up(ManualClock())
+    assert ground.removed == 1
+    assert ground.said[1] == "Kueue and KubeRay do not come back: `kubectl` ended with 1: not found; it is made again"

@@ -82,7 +82,7 @@ def test_who_holds_it_without_a_word_is_waited_for_all_the_same(tmp_path: Path) 
 def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
 
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match="or set HARNESS_CACHE_DIR to another place"):
         Turn("c").take(ManualClock())
 
 

@@ -12,7 +12,8 @@ from harness.kind import node_network, nodes
 from harness.kind.cache import cluster_dir
 from harness.kind.cluster import OWNER_MOUNT, KindCluster
 from harness.kind.commands import CommandFailedError
-from harness.kind.nodes import NodeContainers, NodeState, has_running_control_plane, pools_by_node
+from harness.kind.health import is_control_plane_off
+from harness.kind.nodes import NodeContainers, NodeState, pools_by_node
 from harness.kind.topology import DEFAULT_TOPOLOGY
 
 CLUSTER = KindCluster(
@@ -171,13 +172,37 @@ def test_a_state_that_nobody_knows_is_an_error_of_ours(fake: FakeCluster) -> Non
 
     with pytest.raises(CommandFailedError, match="shows a state of a node that is not known"):
         NodeContainers(CLUSTER, ManualClock()).list()
-    assert not has_running_control_plane(CLUSTER)
+    assert not is_control_plane_off(CLUSTER)
 
 
 def test_the_machine_of_the_api_server_runs_or_not(fake: FakeCluster) -> None:
-    assert has_running_control_plane(CLUSTER)
+    assert not is_control_plane_off(CLUSTER)
     fake.states["c-control-plane"] = "exited"
-    assert not has_running_control_plane(CLUSTER)
+    assert is_control_plane_off(CLUSTER)
+    del fake.states["c-control-plane"]
+    assert is_control_plane_off(CLUSTER)
+
+
+@pytest.mark.parametrize("act", ["start", "stop", "kill", "state", "forget"])
+def test_a_node_whose_container_was_removed_is_told_with_what_to_do(fake: FakeCluster, act: str) -> None:
+    del fake.states["c-worker3"]
+
+    with pytest.raises(CommandFailedError, match="shows no container of node c-worker3: it was removed; run `harness up kind`"):
+        getattr(NodeContainers(CLUSTER, ManualClock()), act)("c-worker3")
+    assert fake.given == []
+
+
+def test_the_others_are_repaired_where_one_was_removed_and_is_registered_still(fake: FakeCluster) -> None:
+    """Docker refuses a list of containers of which one is not there."""
+    del fake.states["c-worker3"]
+    clock = ManualClock()
+
+    NodeContainers(CLUSTER, clock).repair()
+
+    (inspected,) = [line for line in fake.given if line.startswith("docker inspect")]
+    assert "c-worker2" in inspected
+    assert "c-worker3" not in inspected
+    assert clock.monotonic_s() == 0.0
 
 
 @pytest.mark.parametrize(("operation", "state"), [("kill", "exited"), ("stop", "exited")])

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.clock import ManualClock
+from harness.targets.kubernetes import ending as module
 from harness.targets.kubernetes.api import NAMESPACES, PODS, WORKLOADS, ApiError
 from harness.targets.kubernetes.ending import ANSWERS_S, Ending
 from harness.targets.kubernetes.run_record import RunRecord
@@ -31,6 +32,7 @@ class Comeback(ManualClock):
 @pytest.fixture(autouse=True)
 def _cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(module, "is_control_plane_off", lambda _: False)
 
 
 def ending_of(tmp_path, api: FakeApi, clock: ManualClock) -> Ending:
@@ -67,6 +69,19 @@ def test_one_that_stays_away_is_waited_for_no_longer_than_it_takes_to_come_back(
 
     assert ending._failures == [CONVERTING]
     assert ANSWERS_S <= clock.monotonic_s() < ANSWERS_S + 1
+
+
+def test_one_whose_machine_is_off_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "is_control_plane_off", lambda _: True)
+    api = FakeApi([(NAMESPACES, NAMESPACE)])
+    api.failures["list", WORKLOADS.plural] = CONVERTING
+    clock = ManualClock()
+    taken = ending_of(tmp_path, api, clock)
+
+    taken.end_pods()
+
+    assert taken._failures == [CONVERTING]
+    assert clock.monotonic_s() == 0.0
 
 
 def test_one_that_refuses_is_not_waited_for(tmp_path):

@@ -125,6 +125,25 @@ def test_a_run_whose_fault_was_not_undone_is_taken_away_with_what_it_owes(host, 
     assert recorded_runs(CLUSTER) == []
 
 
+def test_a_dead_run_whose_checkpoints_cannot_go_back_keeps_no_other_from_beginning_and_they_stay(host, tmp_path) -> None:
+    record = dead(host, tmp_path, checkpoint_dir=str(tmp_path / "removed" / "checkpoints"))
+    (Path(record.directory) / "checkpoints").mkdir()
+    (Path(record.directory) / "checkpoints" / "step-1").touch()
+
+    assert take_away_predecessors(host.grounds) == ["run-0"]
+
+    assert host.get(NAMESPACES, record.namespace) is None
+    assert host.get(CLUSTER_QUEUES, "cluster-queue") is None
+    assert (Path(record.directory) / "checkpoints" / "step-1").exists()
+    left = read_record(CLUSTER, "run-0")
+    assert left is not None
+    assert left.is_storage_only
+    assert left.replaced == ()
+    host.machines.done.clear()
+    assert take_away_predecessors(host.grounds) == []
+    assert host.machines.done == []
+
+
 def test_a_run_of_a_cluster_that_is_gone_is_left_to_clean(host, tmp_path) -> None:
     dead(host, tmp_path, cluster_uid="another")
 

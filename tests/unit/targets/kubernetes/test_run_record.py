@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from harness.clock import ManualClock
-from harness.errors import StoreError
+from harness.errors import StoreError, TargetUnavailableError
 from harness.kind.cluster import state_path
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
 from harness.targets.kubernetes.run_record import (
@@ -116,6 +116,35 @@ def test_where_the_cluster_is_gone_the_checkpoints_come_home(tmp_path):
     assert not own.is_symlink()
     assert not shared.exists()
     assert left_behind("run-1") == remove_left_behind("run-1", ManualClock()) == []
+
+
+def test_of_a_run_of_which_the_storage_is_all_that_is_left_the_cluster_is_not_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.targets.kubernetes.leftovers.find_cluster", lambda: cluster_at(tmp_path))
+    shared, own = tmp_path / "shared" / "runs" / "run-1", tmp_path / "runs" / "own"
+    (shared / "checkpoints").mkdir(parents=True)
+    (shared / "checkpoints" / "step-1").touch()
+    write_record("chaos-harness", structs.replace(RECORD, directory=str(shared), checkpoint_dir=str(own), is_storage_only=True))
+
+    with pytest.raises(StoreError, match=r"the run directory .* is gone.*remove .*checkpoints; then run `harness clean`"):
+        remove_left_behind("run-1", ManualClock())
+    assert left_behind("run-1") == [f"directory {shared}", f"checkpoints of {own}"]
+    own.parent.mkdir()
+    assert remove_left_behind("run-1", ManualClock()) == [f"moved checkpoints back to {own}"]
+    assert recorded_runs("chaos-harness") == []
+
+
+def test_of_a_cluster_that_does_not_answer_nothing_is_taken_away_and_what_is_left_is_said(tmp_path, monkeypatch):
+    problem = "the control plane of the cluster c is exited; run `harness up kind`"
+    monkeypatch.setattr("harness.targets.kubernetes.leftovers.find_cluster", lambda: cluster_at(tmp_path))
+    monkeypatch.setattr("harness.targets.kubernetes.leftovers.lasting_problem", lambda *_: problem)
+    write_record("chaos-harness", structs.replace(RECORD, directory=str(tmp_path / "d")))
+
+    with pytest.raises(
+        TargetUnavailableError,
+        match=r"stays, with its storage: the control plane .* is exited; run `harness up kind`, then `harness clean`",
+    ):
+        remove_left_behind("run-1", ManualClock())
+    assert recorded_runs("chaos-harness") == ["run-1"]
 
 
 def test_of_a_run_that_nobody_knows_nothing_was_left():

@@ -76,7 +76,7 @@ def test_another_directory_in_the_place_of_the_link_is_not_overwritten(tmp_path,
     own.unlink()
     own.mkdir()
 
-    with pytest.raises(FileExistsError, match=r"is not the link to .*where the checkpoints of the run still are"):
+    with pytest.raises(StoreError, match=r"is not the link to .*where the checkpoints of the run still are"):
         give_back(str(storage.directory), storage.moved_from)
     assert (storage.checkpoints / "before").exists()
     assert list(own.iterdir()) == []
@@ -88,7 +88,7 @@ def test_another_link_in_the_place_of_ours_is_not_removed(tmp_path, own):
     own.unlink()
     own.symlink_to(tmp_path)
 
-    with pytest.raises(FileExistsError):
+    with pytest.raises(StoreError, match="is not the link to"):
         give_back(str(storage.directory), storage.moved_from)
     assert (storage.checkpoints / "before").exists()
 
@@ -101,8 +101,53 @@ def test_what_cannot_be_removed_is_told(tmp_path, own, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(shutil, "rmtree", refuse)
-    with pytest.raises(PermissionError):
+    with pytest.raises(StoreError, match="Permission denied"):
         give_back(str(storage.directory), storage.moved_from)
+
+
+def test_checkpoints_whose_run_directory_is_gone_stay_until_somebody_has_moved_them(tmp_path, own):
+    storage = RunStorage(tmp_path / "shared", launch_at(own))
+    storage.prepare()
+    shutil.rmtree(own.parent)
+
+    for _ in range(2):
+        with pytest.raises(
+            StoreError, match=r"the run directory .*/runs is gone, and its checkpoints are here; move them .*or remove .*checkpoints"
+        ):
+            give_back(str(storage.directory), storage.moved_from)
+    assert (storage.checkpoints / "before").exists()
+    shutil.rmtree(storage.checkpoints)
+    assert give_back(str(storage.directory), storage.moved_from) == []
+    assert not storage.directory.exists()
+
+
+def test_where_a_run_directory_is_gone_that_had_no_checkpoints_nothing_is_kept(tmp_path, own):
+    storage = RunStorage(tmp_path / "shared", launch_at(own))
+    (own / "before").unlink()
+    storage.prepare()
+    shutil.rmtree(own.parent)
+
+    assert give_back(str(storage.directory), storage.moved_from) == []
+    assert not storage.directory.exists()
+
+
+def test_a_copy_that_fills_the_disk_is_told_in_words_and_does_not_stay(tmp_path, own, monkeypatch):
+    Disk(monkeypatch, tmp_path / "shared", are_apart=True)
+    storage = RunStorage(tmp_path / "shared", launch_at(own))
+    storage.prepare()
+
+    def fill(source, target, **_):
+        Path(target).mkdir()
+        full = [(str(source / name), str(Path(target) / name), "[Errno 28] No space left on device") for name in "ab"]
+        raise shutil.Error(full)
+
+    monkeypatch.setattr(shutil, "copytree", fill)
+    with pytest.raises(StoreError) as refusal:
+        give_back(str(storage.directory), storage.moved_from)
+
+    assert f"2 of its files could not be copied: [Errno 28] No space left on device ({storage.checkpoints}/a); check" in str(refusal.value)
+    assert [path.name for path in own.parent.iterdir()] == ["checkpoints"]
+    assert (own / "before").exists()
 
 
 class KilledError(BaseException):

@@ -39,11 +39,11 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
-from harness.kind import DEFAULT_TOPOLOGY, patience
+from harness.kind import DEFAULT_TOPOLOGY, health
 from harness.kind.lock import Turn
 from harness.scenario import Cluster
 from harness.targets import availability
-from harness.targets.kubernetes import ending, presence, target
+from harness.targets.kubernetes import ending, leftovers, presence, target
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, ApiError, Object
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
@@ -180,7 +180,10 @@ def make(tmp_path: Path, api: ClusterApi, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr("harness.targets.kubernetes.api.Api", lambda *_: api)
     monkeypatch.setattr(target, "find_cluster", lambda: cluster)
     monkeypatch.setattr(target, "problem_with_record", lambda _: "")
-    monkeypatch.setattr(target, "lasting_problem", lambda *_: "")
+    for name in ("lasting_problem", "lasting_problem_with_operators"):
+        monkeypatch.setattr(target, name, lambda *_: "")
+    monkeypatch.setattr(leftovers, "lasting_problem", lambda *_: "")
+    monkeypatch.setattr(ending, "is_control_plane_off", lambda _: False)
     monkeypatch.setattr("harness.targets.kubernetes.leftovers.find_cluster", lambda: cluster)
     monkeypatch.setattr(ending, "GONE_S", 0.3)
     monkeypatch.setattr(ending, "FORCED_S", 0.3)
@@ -625,6 +628,7 @@ def test_where_no_cluster_is_it_says_what_to_do(monkeypatch, tmp_path):
         ({"directory": Path("/elsewhere")}, "/elsewhere is on no node of the cluster"),
         ({"cluster": Cluster(manifest="no-such.yaml")}, r"cluster\.manifest .*no-such\.yaml: No such file or directory"),
         ({"cluster": Cluster(queues="no-such.yaml")}, r"cluster\.queues .*no-such\.yaml: No such file or directory"),
+        ({"cluster": Cluster(on_demand_nodes=99)}, r"cluster\.on_demand_nodes: it is 99, and on-demand-pool has 2 nodes"),
         ({"cluster": Cluster(manifest="taken.yaml")}, r"cluster\.manifest: taken\.yaml mounts a volume at /checkpoints"),
     ],
 )
@@ -648,6 +652,8 @@ def test_what_is_written_wrong_is_known_while_another_run_has_the_cluster(neighb
 class Neighbour(ManualClock):
     """Time in which another run has the cluster, has killed its API server, and ends after some sleeps; the server comes back later."""
 
+    operators_after = 3
+
     def __init__(self, *, ends_after: int, answers_after: int) -> None:
         super().__init__()
         self.turn = Turn("chaos-harness")
@@ -663,6 +669,9 @@ class Neighbour(ManualClock):
     def problem(self, _cluster: object) -> str:
         return "" if self._slept >= self._answers_after else "connection refused"
 
+    def problem_with_operators(self, _cluster: object) -> str:
+        return "" if self._slept >= self._answers_after + self.operators_after else "Kueue is not ready; run `harness up kind`"
+
 
 @pytest.fixture
 def neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Neighbour]:
@@ -674,10 +683,10 @@ def neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         made = Neighbour(**fields)
         for module in (target, presence):
             monkeypatch.setattr(module, "find_cluster", lambda: cluster)
-        for module in (target, patience):
-            monkeypatch.setattr(module, "problem_with_record", lambda _: "")
-        monkeypatch.setattr(patience, "problem_with", made.problem)
-        monkeypatch.setattr(patience, "has_running_control_plane", lambda _: True)
+        monkeypatch.setattr(target, "problem_with_record", lambda _: "")
+        monkeypatch.setattr(health, "problem_with", made.problem)
+        monkeypatch.setattr(health, "problem_for_good", lambda _: "")
+        monkeypatch.setattr(health, "problem_with_operators", made.problem_with_operators)
         monkeypatch.setattr(presence, "SystemClock", lambda: made)
         return made
 
@@ -698,8 +707,20 @@ def test_a_cluster_that_stays_silent_is_not_available_and_its_turn_is_given_back
     with pytest.raises(TargetUnavailableError, match="connection refused"):
         target.KubernetesTarget(beside).take_turn()
 
-    assert patience.ANSWER_S < beside.monotonic_s() < patience.ANSWER_S + 10
+    assert health.ANSWER_S < beside.monotonic_s() < health.ANSWER_S + 10
     assert beside.turn.take(ManualClock()) == 0.0
+    beside.turn.free()
+
+
+def test_a_cluster_whose_kueue_stays_away_is_not_available_and_what_to_do_is_said_once(neighbour):
+    beside = neighbour(ends_after=5, answers_after=1)
+    beside.operators_after = 10**9
+
+    with pytest.raises(TargetUnavailableError) as refusal:
+        target.KubernetesTarget(beside).take_turn()
+
+    assert str(refusal.value) == "target 'kind' is not available: Kueue is not ready; run `harness up kind`"
+    assert health.OPERATORS_S < beside.monotonic_s() < health.OPERATORS_S + 10
     beside.turn.free()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.errors import TargetUnavailableError, UndoError
-from harness.kind import NodeState
+from harness.kind import NodeState, health
 from harness.kind.cluster import state_path
 from harness.kind.lock import Turn
 from harness.targets import perform
@@ -163,7 +163,7 @@ def at_rest(host, monkeypatch, tmp_path) -> Host:
     host.machines.pools = {"worker": "default-pool", "worker2": "on-demand-pool", "worker4": "dws-pool"}
     monkeypatch.setattr(host.api, "close", lambda: None, raising=False)
     monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
-    monkeypatch.setattr(undoing, "problem_with", lambda _cluster: "")
+    monkeypatch.setattr(undoing, "lasting_problem", lambda *_: "")
     monkeypatch.setattr(undoing, "Api", lambda *_: host.api)
     monkeypatch.setattr(undoing, "NodeContainers", lambda *_: host.machines)
     return host
@@ -204,7 +204,7 @@ def test_a_cluster_that_is_gone_took_with_it_what_was_done_to_it(monkeypatch) ->
 
 def test_a_cluster_that_has_another_in_its_place_is_gone_too(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
-    monkeypatch.setattr(undoing, "problem_with", lambda _cluster: pytest.fail("the other cluster is none of ours"))
+    monkeypatch.setattr(undoing, "lasting_problem", lambda *_: pytest.fail("the other cluster is none of ours"))
 
     undo = RestoreCluster(cluster="chaos-harness", actions=(QUOTA,), uid="the one before")
     assert perform(undo, ManualClock(), is_ours=True) == "the cluster chaos-harness is gone, and with it what was done to it"
@@ -222,8 +222,8 @@ def test_a_cluster_whose_state_cannot_be_read_is_not_gone_and_the_undo_stays_owe
 def test_a_cluster_that_does_not_answer_is_waited_for_and_the_undo_stays_owed(monkeypatch, tmp_path) -> None:
     clock = ManualClock()
     monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
-    monkeypatch.setattr(undoing, "problem_with", lambda _cluster: "the cluster chaos-harness does not answer")
-    monkeypatch.setattr(undoing, "problem_with_record", lambda _cluster: "")
+    monkeypatch.setattr(health, "problem_with", lambda _cluster: "the cluster chaos-harness does not answer")
+    monkeypatch.setattr(health, "problem_for_good", lambda _cluster: "")
 
     with pytest.raises(
         UndoError, match="cannot restore the cluster chaos-harness: the cluster chaos-harness does not answer; it stays owed"
@@ -235,8 +235,8 @@ def test_a_cluster_that_does_not_answer_is_waited_for_and_the_undo_stays_owed(mo
 def test_a_cluster_of_another_version_is_not_waited_for(monkeypatch, tmp_path) -> None:
     clock = ManualClock()
     monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
-    for name in ("problem_with", "problem_with_record"):
-        monkeypatch.setattr(undoing, name, lambda _cluster: "it is of another version")
+    for name in ("problem_with", "problem_for_good"):
+        monkeypatch.setattr(health, name, lambda _cluster: "it is of another version")
 
     with pytest.raises(UndoError, match="it is of another version"):
         perform(UNDO, clock, is_ours=True)
@@ -246,8 +246,8 @@ def test_a_cluster_of_another_version_is_not_waited_for(monkeypatch, tmp_path) -
 def test_the_undo_of_a_dead_run_waits_until_no_run_has_the_cluster(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(undoing, "find_cluster", lambda: cluster_at(tmp_path))
-    for name in ("problem_with", "problem_with_record"):
-        monkeypatch.setattr(undoing, name, lambda _cluster: "it is of another version")
+    for name in ("problem_with", "problem_for_good"):
+        monkeypatch.setattr(health, name, lambda _cluster: "it is of another version")
     living = Turn("chaos-harness")
     living.take(ManualClock())
 
