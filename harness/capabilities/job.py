@@ -13,7 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 
 from harness.history import BarrierReached, Cause, Event
-from harness.scenario import Cluster
+from harness.scenario import Cluster, Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +178,20 @@ class LaunchChecking(Protocol):
 
         Raises:
             UsageError: When it cannot, naming the field.
+            TargetUnavailableError: When the target is not here.
+        """
+        ...
+
+
+@runtime_checkable
+class ScenarioChecking(Protocol):
+    """What a scenario names is known to be there or not, before anything is waited for or made."""
+
+    def check_scenario(self, scenario: Scenario, launch: Launch) -> None:
+        """See that what its faults and promises name is there, as far as that can be told without starting anything.
+
+        Raises:
+            UsageError: When it is not, naming the field.
             TargetUnavailableError: When the target is not here.
         """
         ...

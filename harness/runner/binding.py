@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.capabilities import ImageHost, Launch, LaunchChecking, MemoryLimiter, QueueHost, Target
+from harness.capabilities import ImageHost, Launch, LaunchChecking, MemoryLimiter, QueueHost, ScenarioChecking, Target
 from harness.errors import CapabilityMissingError
 from harness.faults import missing_capability
 from harness.scenario import Scenario, Workload, injection_name, kind_of
@@ -39,9 +39,13 @@ def refuse_unlaunchable(scenario: Scenario, target: Target, *, root: Path, seed:
         UsageError: As the target says.
         TargetUnavailableError: Likewise.
     """
+    if not isinstance(target, LaunchChecking | ScenarioChecking):
+        return
+    launch = launch_of(scenario, RunDirectory(root), target=target, run_id="", root=root, seed=seed, epoch_s=0.0)
     if isinstance(target, LaunchChecking):
-        unmade = RunDirectory(root)
-        target.check_launch(launch_of(scenario, unmade, target=target, run_id="", root=root, seed=seed, epoch_s=0.0))
+        target.check_launch(launch)
+    if isinstance(target, ScenarioChecking):
+        target.check_scenario(scenario, launch)
 
 
 def _platform_problems(scenario: Scenario, target: Target) -> dict[str, str]:

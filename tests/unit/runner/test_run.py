@@ -145,6 +145,19 @@ def test_what_the_target_can_tell_to_be_wrong_is_refused_before_any_run_and_any_
     assert not bench.store.root.exists()
 
 
+def test_what_a_scenario_names_and_the_target_does_not_have_is_refused_before_any_run_too(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    def refuse(_self: FakeTarget, scenario: Scenario, launch: Launch) -> None:
+        raise InvalidDocumentError(document=scenario.name, field="injections[0].fault.pool", problem=f"is not there for {launch.job}")
+
+    monkeypatch.setattr(FakeTarget, "check_scenario", refuse, raising=False)
+
+    with pytest.raises(InvalidDocumentError, match=r"fault\.pool: is not there for job"):
+        bench.run(KILL)
+
+    assert [target.asked for target in bench.targets] == [[]]
+    assert not bench.store.root.exists()
+
+
 def test_the_uninterrupted_run_is_made_twice_and_then_kept(bench: Bench):
     bench.run(KILL)
     assert len(bench.targets) == 3
