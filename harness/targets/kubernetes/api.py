@@ -37,7 +37,17 @@ WATCH_SILENCE_S = 90.0
 """Bookmarks come about every minute: a watch that says nothing for longer is dead."""
 
 FIELD_MANAGER = "chaos-harness"
-UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, TOO_MANY_REQUESTS = 401, 404, 409, 410, 429
+BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID, TOO_MANY_REQUESTS, SERVER_ERROR = (
+    400,
+    401,
+    403,
+    404,
+    409,
+    410,
+    422,
+    429,
+    500,
+)
 LINE_BYTES = 64 << 10
 
 
@@ -94,6 +104,9 @@ _BY_KIND: Mapping[str, Resource] = {
 }
 
 
+_MISTYPED = re.compile(r"expected (list|map|string|numeric|boolean)|failed to create typed patch")
+"""Source: sigs.k8s.io/structured-merge-diff v6, typed/helpers.go."""
+
 _FACTORS: Mapping[str, Decimal] = {"": Decimal(1), "m": Decimal("0.001")} | {
     suffix: Decimal(factor)
     for power, prefix in enumerate("kMGTPE", start=1)
@@ -126,7 +139,17 @@ class ApiError(BrokenHarnessError):
     @property
     def is_passing(self) -> bool:
         """Whether it may be answered otherwise later: no answer came, or the server could not do its work."""
-        return self.status in (0, TOO_MANY_REQUESTS) or self.status >= 500
+        return not self.is_of_writing and (self.status in (0, TOO_MANY_REQUESTS) or self.status >= 500)
+
+    @property
+    def is_of_writing(self) -> bool:
+        """Whether an object was refused for how it is written: by its schema, by the server's own rules, or by a webhook's.
+
+        Source: kubernetes v1.34: 400, 422; a webhook that denies says 403; to apply a list where a mapping is to be, or such, is 500.
+        """
+        is_denied = self.status == FORBIDDEN and "denied the request" in self.message
+        is_mistyped = self.status == SERVER_ERROR and _MISTYPED.search(self.message) is not None
+        return self.status in (BAD_REQUEST, INVALID) or is_denied or is_mistyped
 
 
 @dataclass(frozen=True, slots=True)

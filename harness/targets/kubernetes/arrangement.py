@@ -5,11 +5,14 @@ from harness.kind import ALLOW_LABEL, RUN_ID_LABEL
 from harness.kind.nodes import DOCKER_S
 from harness.kind.nodes import READY_S as NODES_READY_S
 from harness.targets.kubernetes.api import NAMESPACES, is_run_namespace, resource_of
+from harness.targets.kubernetes.control_plane import ask_everything
 from harness.targets.kubernetes.grounds import Grounds
-from harness.targets.kubernetes.manifest_files import queues_of
+from harness.targets.kubernetes.manifest_files import job_document, queues_document, queues_of
+from harness.targets.kubernetes.patience import Patience
 from harness.targets.kubernetes.pools import NodePools, first_sizes
 from harness.targets.kubernetes.predecessors import take_away_predecessors
 from harness.targets.kubernetes.queue_objects import QueueObjects
+from harness.targets.kubernetes.refusals import told_as_written_wrong
 from harness.targets.kubernetes.run_record import RunRecord, write_record
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
@@ -33,34 +36,37 @@ class Arrangement:
         launch = grounds.launch
         self._grounds, self._storage, self._pools = grounds, storage, pools
         self._queues = QueueObjects(grounds.api, grounds.clock, queues_of(launch), namespace=grounds.namespace, run_id=launch.run_id)
+        self._patience = Patience(grounds.clock, grounds.cluster)
         self.record: RunRecord | None = None
         self._ready_by_s = float("inf")
         self._is_ready = False
 
     def make(self, submission: Submission) -> None:
-        """Make it all; written down first.
+        """Make it all; written down first. What does not answer just now is waited for.
 
         Raises:
+            InvalidDocumentError: When the API server takes what the scenario brings for written wrong.
             HarnessError: When something cannot be made; the caller takes away what was.
         """
-        grounds = self._grounds
+        grounds, patiently = self._grounds, self._patience.until_answered
+        patiently(lambda: ask_everything(grounds.api))
         take_away_predecessors(grounds)
-        self._refuse_foreign_namespace()
+        patiently(self._refuse_foreign_namespace)
         record = RunRecord(
             run_id=grounds.launch.run_id,
             namespace=grounds.namespace,
             directory=str(self._storage.directory),
             checkpoint_dir=self._storage.moved_from,
-            replaced=self._queues.replaced(),
+            replaced=patiently(self._queues.replaced),
             cluster_uid=grounds.cluster.uid,
             journal=str(grounds.launch.journal or ""),
         )
         write_record(grounds.cluster.name, record)
         self.record = record
         self._storage.prepare()
-        self._make_namespace()
-        self._queues.apply()
-        self._make_companions(submission)
+        patiently(self._make_namespace)
+        patiently(lambda: self._queues.apply(queues_document(grounds.launch)))
+        patiently(lambda: self._make_companions(submission))
         self._pools.read()
         self._pools.scale(first_sizes(grounds.cluster.topology, grounds.launch.cluster), "the run begins")
         self._ready_by_s = grounds.clock.monotonic_s() + READY_S
@@ -102,4 +108,5 @@ class Arrangement:
             assert resource is not None, "manifests are checked when they are read"
             assert resource.is_namespaced, "so that it goes with the namespace"
             thing["metadata"].pop("namespace", None)
-            self._grounds.api.apply(resource, thing, self._grounds.namespace)
+            with told_as_written_wrong(thing, job_document(self._grounds.launch)):
+                self._grounds.api.apply(resource, thing, self._grounds.namespace)

@@ -28,9 +28,11 @@ from harness.targets.kubernetes.dws import DwsSimulator
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.hearing import Hearing
 from harness.targets.kubernetes.leaks import LeakLook
+from harness.targets.kubernetes.manifest_files import job_document
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.pools import NodePools
+from harness.targets.kubernetes.refusals import told_as_written_wrong
 from harness.targets.kubernetes.run_record import RunRecord
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
@@ -213,10 +215,17 @@ class ClusterExecution:
         )
 
     def _submit(self, task: int) -> bool:
-        """Submit a task, once: a server that gave no answer may have taken it all the same. False: it is to be tried again."""
+        """Submit a task, once: a server that gave no answer may have taken it all the same. False: it is to be tried again.
+
+        Raises:
+            InvalidDocumentError: When the API server takes its manifest for written wrong.
+            ApiError: When it refuses it otherwise.
+        """
         api, resource, namespace = self.grounds.api, self._submission.resource, self.grounds.namespace
+        thing = self._submission.build(task)
         try:
-            created: Object | None = api.create(resource, self._submission.build(task), namespace)
+            with told_as_written_wrong(thing, job_document(self.grounds.launch)):
+                created: Object | None = api.create(resource, thing, namespace)
         except ApiError as error:
             if error.status == CONFLICT:
                 created = api.get(resource, self._submission.name_of(task), namespace)

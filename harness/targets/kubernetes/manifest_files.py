@@ -52,6 +52,16 @@ def queues_of(launch: Launch) -> list[Object]:
     return read_queues(launch.root / launch.cluster.queues) if launch.cluster.queues else guide_queues()
 
 
+def queues_document(launch: Launch) -> str:
+    """Where the queues of a run are written; empty: they are the guide's."""
+    return f"{QUEUES_FIELD} {launch.root / launch.cluster.queues}" if launch.cluster.queues else ""
+
+
+def job_document(launch: Launch) -> str:
+    """Where the job of a run is written; empty: it is made for the workload."""
+    return f"{JOB_FIELD} {launch.root / launch.cluster.manifest}" if launch.cluster.manifest else ""
+
+
 def read_queues(path: Path) -> list[Object]:
     """Kueue's objects for a run.
 

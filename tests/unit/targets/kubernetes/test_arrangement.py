@@ -10,7 +10,8 @@ import yaml
 from harness.errors import BrokenHarnessError, InvalidDocumentError
 from harness.kind.nodes import READY_S as NODES_READY_S
 from harness.scenario import Cluster
-from harness.targets.kubernetes.api import CONFIG_MAPS, NAMESPACES, Object
+from harness.targets.kubernetes import patience
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, CONFIG_MAPS, NAMESPACES, ApiError, Object
 from harness.targets.kubernetes.arrangement import READY_S, Arrangement
 from harness.targets.kubernetes.manifest_files import guide_queues
 from tests.unit.targets.kubernetes.fake_host import NAMESPACE, RUN, Host
@@ -141,3 +142,103 @@ def test_pools_that_are_slow_get_the_time_of_two_batches_and_keep_their_cluster(
     with pytest.raises(BrokenHarnessError, match="did not come to their first sizes within 360 s; see `docker ps --all`") as slow:
         arrangement.is_ready(began_s + READY_S + 1)
     assert "harness down" not in str(slow.value)
+
+
+REFUSED_CONNECTION = ApiError(
+    attempted="apply",
+    what="resourceflavors/default-cpu",
+    status=500,
+    reason="InternalError",
+    message='failed calling webhook "mresourceflavor.kb.io": dial tcp 10.96.0.1:443: connect: connection refused',
+)
+
+
+def recovers(host: Host, verb: str, plural: str, error: ApiError, *, after_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call fails, and does so no more when we have waited for so long."""
+    clock, key = host.grounds.clock, (verb, plural)
+    end_s, sleep = clock.monotonic_s() + after_s, clock.sleep
+    host.api.failures[key] = error
+
+    def sleep_and_recover(seconds: float) -> None:
+        sleep(seconds)
+        if clock.monotonic_s() >= end_s:
+            host.api.failures.pop(key, None)
+
+    monkeypatch.setattr(clock, "sleep", sleep_and_recover)
+
+
+@pytest.mark.parametrize(
+    ("verb", "plural", "error"),
+    [
+        ("list", "workloads", ApiError(attempted="list", what="workloads", status=500, reason="conversion webhook failed")),
+        ("get", "namespaces", ApiError(attempted="get", what="namespaces/x", status=0, reason="Read timed out.")),
+        ("get", "clusterqueues", ApiError(attempted="get", what="clusterqueues/x", status=0, reason="Read timed out.")),
+        ("apply", "namespaces", ApiError(attempted="apply", what="namespaces/x", status=503, reason="ServiceUnavailable")),
+        ("apply", "resourceflavors", REFUSED_CONNECTION),
+        ("apply", "configmaps", ApiError(attempted="apply", what="configmaps/x", status=429, reason="TooManyRequests")),
+    ],
+)
+def test_what_does_not_answer_at_the_beginning_is_waited_for(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, plural: str, error: ApiError
+) -> None:
+    recovers(host, verb, plural, error, after_s=40.0, monkeypatch=monkeypatch)
+
+    make(arrangement_of(host, tmp_path), {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "mine"}})
+
+    assert host.get(CONFIG_MAPS, "mine", NAMESPACE) is not None
+    assert host.get(CLUSTER_QUEUES, "cluster-queue") is not None
+
+
+@pytest.mark.parametrize(
+    ("missing", "advice"),
+    [
+        ("the deployment kueue-controller-manager in kueue-system is not ready; run `harness up kind`", "; run `harness up kind`"),
+        ("", "run `harness down kind`, then `harness up kind`"),
+    ],
+)
+def test_patience_ends_and_says_what_is_missing(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, advice: str
+) -> None:
+    monkeypatch.setattr(patience, "problem_with_operators", lambda _: missing)
+    began_s = host.grounds.clock.monotonic_s()
+    host.api.failures["apply", "resourceflavors"] = REFUSED_CONNECTION
+
+    with pytest.raises(BrokenHarnessError, match="nothing could be begun within 90 s: cannot apply resourceflavors/default-cpu") as caught:
+        make(arrangement_of(host, tmp_path))
+
+    assert missing in str(caught.value)
+    assert str(caught.value).endswith(advice)
+    assert patience.PATIENCE_S <= host.grounds.clock.monotonic_s() - began_s < patience.PATIENCE_S + 10
+
+
+WRONG = [
+    ApiError(attempted="apply", what="x", status=422, reason="Invalid", message="spec.b: Invalid value"),
+    ApiError(attempted="apply", what="x", status=400, reason="BadRequest", message="spec.b: unknown"),
+    ApiError(attempted="apply", what="x", status=500, reason="", message=".spec.b: expected list, got &{7}"),
+    ApiError(attempted="apply", what="x", status=403, reason="Forbidden", message='admission webhook "v.kb.io" denied the request: spec.b'),
+]
+
+
+@pytest.mark.parametrize("error", WRONG, ids=lambda error: str(error.status))
+def test_what_the_api_server_takes_for_written_wrong_is_the_mistake_of_its_document(host: Host, tmp_path: Path, error: ApiError) -> None:
+    with_queues(host, tmp_path, yaml.safe_dump_all(guide_queues()))
+    began_s = host.grounds.clock.monotonic_s()
+    host.api.failures["apply", "clusterqueues"] = error
+
+    with pytest.raises(InvalidDocumentError) as caught:
+        make(arrangement_of(host, tmp_path))
+
+    document = f"cluster.queues {tmp_path / 'queues.yaml'}"
+    assert str(caught.value).startswith(f"{document}: ClusterQueue cluster-queue: the API server does not take it: {error.message[:6]}")
+    assert host.grounds.clock.monotonic_s() == began_s
+
+
+def test_what_is_refused_otherwise_or_is_of_our_own_writing_stays_ours(host: Host, tmp_path: Path) -> None:
+    host.api.failures["apply", "clusterqueues"] = WRONG[0]
+    with pytest.raises(ApiError, match="422"):
+        make(arrangement_of(host, tmp_path))
+
+    with_queues(host, tmp_path, yaml.safe_dump_all(guide_queues()))
+    host.api.failures["apply", "clusterqueues"] = ApiError(attempted="apply", what="x", status=403, reason="Forbidden", message="no right")
+    with pytest.raises(ApiError, match="no right"):
+        make(arrangement_of(host, tmp_path))

@@ -4,7 +4,7 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.errors import BrokenHarnessError
-from harness.targets.kubernetes.api import ADMISSION_CHECKS, CLUSTER_QUEUES, LOCAL_QUEUES, PROVISIONING_CONFIGS, RESOURCE_FLAVORS
+from harness.targets.kubernetes.api import ADMISSION_CHECKS, CLUSTER_QUEUES, LOCAL_QUEUES, PROVISIONING_CONFIGS, RESOURCE_FLAVORS, ApiError
 from harness.targets.kubernetes.manifest_files import guide_queues
 from harness.targets.kubernetes.queue_objects import QueueObjects, put_back
 from tests.unit.targets.kubernetes.fake_api import FakeApi
@@ -54,6 +54,20 @@ def test_queues_that_stay_inactive_are_told_with_kueues_words():
         BrokenHarnessError, match=r"clusterqueues cluster-queue \(CheckNotFoundOrInactive: no check\).*localqueues user-queue"
     ):
         queues.await_active()
+
+
+def test_a_kueue_that_does_not_answer_just_now_is_asked_again(monkeypatch):
+    api, clock = FakeApi(), ManualClock()
+    queues = objects(api, clock)
+    queues.apply()
+    active(api)
+    error = ApiError(attempted="get", what="clusterqueues/cluster-queue", status=500, reason="conversion webhook failed")
+    api.failures["get", "clusterqueues"] = error
+    with pytest.raises(BrokenHarnessError, match=r"has not activated the queues of the run in 60 s: .*conversion webhook failed"):
+        queues.await_active()
+
+    monkeypatch.setattr(clock, "sleep", lambda _: api.failures.clear())
+    queues.await_active()
 
 
 def test_what_was_not_there_is_gone_afterwards_queues_first():

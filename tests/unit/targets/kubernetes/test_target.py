@@ -303,6 +303,20 @@ def test_a_server_that_restarts_is_asked_again_and_the_job_submitted_once(make, 
     run.until_seen(AttemptStarted)
 
 
+def test_a_manifest_that_the_api_server_does_not_take_is_the_mistake_of_who_wrote_it(make, api, tmp_path):
+    pod = {"restartPolicy": "Always", "containers": [{"name": "main"}]}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "job"}, "spec": {"template": {"spec": pod}}}
+    (tmp_path / "job.yaml").write_text(json.dumps(job))
+    message = "spec.template.spec.restartPolicy: Unsupported value"
+    api.failures["create", "jobs"] = ApiError(attempted="create", what="jobs", status=422, reason="Invalid", message=message)
+    run = make(root=tmp_path, cluster=Cluster(manifest="job.yaml"))
+
+    with pytest.raises(
+        InvalidDocumentError, match=rf"cluster\.manifest .*job\.yaml: Job job-0: the API server does not take it: {message}"
+    ):
+        run.until(run.jobs)
+
+
 def test_a_submission_that_is_refused_breaks_the_run(make, api):
     api.failures["create", "jobs"] = no_answer(403)
     run = make()
