@@ -3,15 +3,18 @@
 What belongs to the whole cluster, as storage classes, drivers and images do, is not looked for: of that Kubernetes speaks itself.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from harness.errors import InvalidDocumentError
-from harness.targets.kubernetes.api import LOCAL_QUEUES, Object, labels_of, name_of, resource_of
+from harness.targets.kubernetes.api import Object, labels_of, name_of
 from harness.targets.kubernetes.parts import Part
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+"""Source: https://kueue.sigs.k8s.io/docs/concepts/workload_priority_class/."""
 
 ALWAYS_THERE = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
 """What Kubernetes makes in every namespace."""
@@ -41,7 +44,8 @@ def refuse_unmet(main: Object, others: Sequence[Object], queues: Sequence[Object
     Raises:
         InvalidDocumentError: When it names something else, or its pods are not written as pods are.
     """
-    _refuse_queue(main, {name_of(one) for one in (*others, *queues) if _is_queue(one)}, document)
+    _refuse_label(main, QUEUE_LABEL, "LocalQueue", (*others, *queues), document)
+    _refuse_label(main, PRIORITY_LABEL, "WorkloadPriorityClass", queues, document)
     there = ALWAYS_THERE | {(str(one["kind"]), name_of(one)) for one in others}
     for pod in _pods(main, document):
         for field, kind, name in pod.needs():
@@ -50,17 +54,14 @@ def refuse_unmet(main: Object, others: Sequence[Object], queues: Sequence[Object
                 raise InvalidDocumentError(document=document, field=field, problem=problem, advice=ADVICE[kind])
 
 
-def _refuse_queue(main: Object, queues: Collection[str], document: str) -> None:
-    wanted = labels_of(main).get(QUEUE_LABEL)
-    if wanted is not None and wanted not in queues:
-        problem = f"LocalQueue {wanted} is not there; the run has {', '.join(sorted(queues)) or 'none'}"
-        advice = "name one of these, or write a LocalQueue of that name into the same file, or into the one that `cluster.queues` names"
-        raise InvalidDocumentError(document=document, field=f"metadata.labels[{QUEUE_LABEL}]", problem=problem, advice=advice)
-
-
-def _is_queue(one: Object) -> bool:
-    resource = resource_of(one)
-    return resource is not None and resource.plural == LOCAL_QUEUES.plural
+def _refuse_label(main: Object, label: str, kind: str, brought: Sequence[Object], document: str) -> None:
+    """See that what a label of Kueue's names is there."""
+    known, wanted = sorted(name_of(one) for one in brought if one["kind"] == kind), labels_of(main).get(label)
+    if wanted is not None and wanted not in known:
+        problem = f"{kind} {wanted} is not there; the run has {', '.join(known) or 'none'}"
+        beside = "the same file, or into " if kind == "LocalQueue" else ""
+        advice = f"name one of these, or write a {kind} of that name into {beside}the file that `cluster.queues` names"
+        raise InvalidDocumentError(document=document, field=f"metadata.labels[{label}]", problem=problem, advice=advice)
 
 
 def _pods(main: Object, document: str) -> Iterator["_Pod"]:

@@ -18,8 +18,7 @@ from harness.targets.kubernetes.api import (
     uid_of,
     whole_number,
 )
-from harness.targets.kubernetes.needs import QUEUE_LABEL
-from harness.targets.kubernetes.submission import PRIORITY_LABEL
+from harness.targets.kubernetes.needs import PRIORITY_LABEL, QUEUE_LABEL
 from harness.undo import DeleteObject
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"

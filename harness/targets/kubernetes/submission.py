@@ -10,14 +10,11 @@ from harness.kind.topology import ACCELERATOR_LABEL, POOL_LABEL, TOPOLOGY_LABEL,
 from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object, Resource, resource_of
 from harness.targets.kubernetes.inventory import RANK_LABELS
 from harness.targets.kubernetes.manifest_files import JOB_FIELD, queues_of, read_job
-from harness.targets.kubernetes.needs import QUEUE_LABEL, refuse_unmet
+from harness.targets.kubernetes.needs import PRIORITY_LABEL, QUEUE_LABEL, refuse_unmet
 from harness.targets.kubernetes.pod_edits import PodEdits, constants, from_field
 
 NAME_LENGTH_MAX = 40
 """Of the part that is the job's: KubeRay allows names of 47 characters, and makes longer ones of them."""
-
-PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-"""Source: https://kueue.sigs.k8s.io/docs/concepts/workload_priority_class/."""
 
 HEAD_POOL = "default-pool"
 COORDINATOR_PORT = 8476

@@ -16,10 +16,9 @@ from harness.targets.kubernetes.api import (
     Object,
     whole_number,
 )
-from harness.targets.kubernetes.needs import QUEUE_LABEL
+from harness.targets.kubernetes.needs import PRIORITY_LABEL, QUEUE_LABEL
 from harness.targets.kubernetes.occupying import JOB_NAME_LABEL, PRIORITY, occupant_name
 from harness.targets.kubernetes.quota import LIMIT_NAME, REQUESTED, nominal_quota
-from harness.targets.kubernetes.submission import PRIORITY_LABEL
 from harness.undo import DeleteObject, Reactivate, RestoreQuota
 from tests.unit.targets.kubernetes.fake_host import NAMESPACE, POOL, TPU, Host
 

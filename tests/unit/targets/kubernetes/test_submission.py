@@ -438,6 +438,21 @@ def test_a_manifest_in_a_queue_that_there_will_not_be_is_refused(tmp_path):
     assert f"{label}: LocalQueue team-a-queue is not there; the run has user-queue; name one of these" in str(caught.value)
 
 
+def test_a_manifest_of_a_priority_that_the_queues_do_not_bring_is_refused(tmp_path):
+    asks = MANIFEST.replace("{kueue.x-k8s.io/queue-name: user-queue}", "{kueue.x-k8s.io/priority-class: high}")
+    (tmp_path / "job.yaml").write_text(asks)
+    with pytest.raises(
+        InvalidDocumentError, match=r"priority-class\]: WorkloadPriorityClass high is not there; the run has none"
+    ) as caught:
+        submission_of(tmp_path, cluster=Cluster(manifest="job.yaml"))
+    assert caught.value.advice.endswith("into the file that `cluster.queues` names")
+
+    (tmp_path / "queues.yaml").write_text(
+        "{kind: WorkloadPriorityClass, apiVersion: kueue.x-k8s.io/v1beta1, metadata: {name: high}, value: 9}"
+    )
+    submission_of(tmp_path, cluster=Cluster(manifest="job.yaml", queues="queues.yaml"))
+
+
 def test_a_queue_that_the_job_or_the_run_brings_is_there(tmp_path):
     queue = "{kind: LocalQueue, apiVersion: kueue.x-k8s.io/v1beta1, metadata: {name: team-a-queue}, spec: {clusterQueue: cluster-queue}}"
     asks = MANIFEST.replace("user-queue", "team-a-queue")
