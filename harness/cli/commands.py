@@ -17,6 +17,7 @@ from rich.text import Text
 from harness.capabilities import TurnTaking
 from harness.cli.batch import ENDING_S_MAX, ENDING_SHARED_S_MAX, Batch, Display
 from harness.cli.catalogue import DEFAULT_CATALOGUE, by_cost, choose, everywhere, left_out, load, matching_scenarios
+from harness.cli.cleaning import Told, What, summary_of
 from harness.cli.cleaning import clean as clean_runs
 from harness.cli.clusters import down_app, up_app
 from harness.cli.display import STYLES, LiveDisplay, PlainDisplay, outcome_of
@@ -223,11 +224,12 @@ def replay(
 @app.command()
 def clean(runs_dir: RunsDir = Path("runs")) -> int:
     """End processes and finish undos that dead runs have left behind; living runs are left alone, histories stay."""
-    done = clean_runs(runs_dir.resolve(), SystemClock())
-    for line in done:
-        typer.echo(line)
-    typer.echo("nothing was left behind" if not done else f"{len(done)} done")
-    return 0
+    told: list[Told] = []
+    for line in clean_runs(runs_dir.resolve(), SystemClock()):
+        typer.echo(f"{line.run}: {line.text}")
+        told.append(line)
+    typer.echo(summary_of(told))
+    return EXIT_BROKEN if any(line.what is What.FAILED for line in told) else 0
 
 
 @app.command()

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.capabilities import Target
 from harness.clock import Clock, SystemClock
@@ -19,6 +20,15 @@ class Availability:
     is_available: bool
     reason: str = ""
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftElsewhere:
+    """A run of which a target has something written down, wherever its directory is; ``directory``: where it was, when that is known."""
+
+    target: str
+    run_id: str
+    directory: Path | None
 
 
 Say = Callable[[str], None]
@@ -79,6 +89,22 @@ def left_behind(run_id: str) -> list[str]:
 
     found = [line for entry in _TARGETS.values() for line in entry.left_behind(run_id)]
     return found + [f"socket directory {path}" for path in find_socket_directories(run_id)]
+
+
+def left_elsewhere() -> list[LeftElsewhere]:
+    """The runs that targets have written down, whichever runs directory they are of: living ones, too."""
+    from harness.targets.kubernetes.leftovers import recorded_directories
+
+    recorded = recorded_directories()
+    return [LeftElsewhere(target="kind", run_id=run_id, directory=directory) for run_id, directory in recorded.items()]
+
+
+def is_in_use(name: str) -> bool:
+    """Whether a run has a target for itself just now; never, where runs do not take turns."""
+    from harness.kind.cluster import CLUSTER_NAME
+    from harness.kind.lock import Turn
+
+    return name == "kind" and Turn(CLUSTER_NAME).is_taken()
 
 
 def remove_left_behind(run_id: str, clock: Clock | None = None, *, only: str = "") -> list[str]:

@@ -52,7 +52,7 @@ def harness(here: Path) -> Command:
         return subprocess.run(
             [sys.executable, "-m", "harness", *arguments],
             cwd=here,
-            env={**os.environ, **environment},
+            env={**os.environ, "HARNESS_CACHE_DIR": str(here / "cache"), **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

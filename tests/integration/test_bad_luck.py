@@ -85,7 +85,8 @@ SCRIPTS = {
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Path]:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))  # `clean` looks at what runs have left on a cluster, too
     (tmp_path / "scenarios.py").write_text(CATALOGUE)
     for name, text in SCRIPTS.items():
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))

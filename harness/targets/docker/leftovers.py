@@ -8,18 +8,20 @@ from harness.targets.docker.presence import may_hold_containers, open_engine
 def left_behind(run_id: str) -> list[str]:
     """The run's containers, one line each; one line as well when the engine on which it made some cannot be asked."""
     names, problem = _containers(run_id, is_removing=False)
-    return [f"containers, if any: {problem}"] if problem else [f"container {name}" for name in names]
+    if problem:
+        advice = f"start that engine and run `harness clean`, or remove {footprint_path(run_id)} if it is gone for good"
+        return [f"containers, if any: {problem}; {advice}"]
+    return [f"container {name}" for name in names]
 
 
 def remove_left_behind(run_id: str) -> list[str]:
     """Remove them, running or not; one line each. Doing it twice is harmless.
 
-    An engine that cannot be asked is told, and stays to be asked the next time.
+    An engine that cannot be asked stays to be asked the next time; ``left_behind`` tells so, after this as before.
     """
     names, problem = _containers(run_id, is_removing=True)
     if problem:
-        advice = f"start that engine and run `harness clean`, or remove {footprint_path(run_id)} if it is gone for good"
-        return [f"containers, if any, are left: {problem}; {advice}"]
+        return []
     remove_footprint(run_id)
     return [f"removed container {name}" for name in names]
 

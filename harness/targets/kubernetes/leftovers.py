@@ -1,11 +1,13 @@
 """What a run leaves on the cluster when the harness itself is killed, and its end: for ``harness clean``."""
 
+from pathlib import Path
+
 from harness.clock import Clock
 from harness.errors import StoreError, TargetUnavailableError
 from harness.kind import KindCluster, find_cluster, lasting_problem, reason_and_advice
 from harness.kind.cluster import CLUSTER_NAME, is_unreadable, state_path
 from harness.kind.lock import Turn
-from harness.targets.kubernetes.run_record import RunRecord, read_record, remove_record
+from harness.targets.kubernetes.run_record import RunRecord, read_record, recorded_runs, remove_record
 from harness.targets.kubernetes.run_storage import give_back
 
 
@@ -23,6 +25,11 @@ def left_behind(run_id: str) -> list[str]:
         return storage  # the rest is gone with the cluster
     lines = [f"namespace {record.namespace} of cluster {cluster.name}", *storage]
     return lines + [f"{one.plural} {one.name} of cluster {cluster.name}" for one in record.replaced]
+
+
+def recorded_directories() -> dict[str, Path | None]:
+    """Runs that have written down what they have on the cluster, living ones too, each with its run directory where the record says it."""
+    return {run_id: _directory_of(run_id) for run_id in recorded_runs(CLUSTER_NAME)}
 
 
 def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
@@ -61,6 +68,14 @@ def cluster_of(record: RunRecord, *, must_be_known: bool = False) -> KindCluster
         reason = "the state of the cluster is there, and no state that we know"
         raise StoreError(path=state_path(), attempted="read", reason=reason, advice="run `harness down kind`, then `harness clean`")
     return cluster if cluster is not None and record.is_of(cluster.uid) else None
+
+
+def _directory_of(run_id: str) -> Path | None:
+    try:
+        record = read_record(CLUSTER_NAME, run_id)
+    except StoreError:
+        return None  # whoever wants it away is told so
+    return Path(record.journal).parent if record is not None and record.journal else None
 
 
 def _refuse_silent(cluster: KindCluster, clock: Clock) -> None:

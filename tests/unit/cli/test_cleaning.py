@@ -8,12 +8,26 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.cli.cleaning import clean
-from harness.clock import Clock, SystemClock
+from harness.cli.cleaning import Told, What, summary_of
+from harness.cli.cleaning import clean as clean_runs
+from harness.clock import Clock, ManualClock, SystemClock
 from harness.errors import BrokenHarnessError, TargetUnavailableError, UndoError
+from harness.kind.cluster import CLUSTER_NAME
+from harness.kind.lock import Turn
 from harness.store import RunDirectory, RunStore
 from harness.targets import perform
+from harness.targets.kubernetes.run_record import RunRecord, record_path, recorded_runs, write_record
 from harness.undo import KillProcesses, ProcessId, RestoreCluster, RestoreQuota, Undo, identify
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+def clean(runs_dir: Path, clock: Clock) -> list[str]:
+    """What is told of things done, left alone and failed."""
+    return [f"{line.run}: {line.text}" for line in clean_runs(runs_dir, clock) if line.what is not What.BEGUN]
 
 
 @pytest.fixture
@@ -120,7 +134,7 @@ def test_a_run_that_cannot_be_cleaned_is_told_and_keeps_no_other_from_it(tmp_pat
         removed.append(run_id)
         return ["removed it"]
 
-    monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda _run_id: ["something"])
+    monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda run_id: [] if run_id in removed else ["something"])
     monkeypatch.setattr("harness.cli.cleaning.remove_left_behind", remove)
 
     done = clean(tmp_path, SystemClock())
@@ -129,3 +143,95 @@ def test_a_run_that_cannot_be_cleaned_is_told_and_keeps_no_other_from_it(tmp_pat
     assert f"{run.name}: could not be cleaned: {error}; and while taking the run away: another" in done
     assert f"{other.name}: removed it" in done
     assert len(removed) == 1
+
+
+def test_what_is_told_is_counted_for_what_it_is() -> None:
+    told = [Told(what, "r", "t") for what in (What.BEGUN, What.DONE, What.ALONE, What.FAILED, What.FAILED, What.DONE)]
+
+    assert summary_of(told) == "2 done, 1 left alone, 2 could not be done; run it again when that is mended"
+    assert summary_of(told[1:2]) == "1 done"
+    assert summary_of([]) == "nothing was left behind"
+
+
+@pytest.mark.parametrize("error", [BrokenHarnessError("full"), OSError(28, "No space left on device")])
+def test_what_failed_is_told_as_that_and_what_takes_long_before_it_begins(tmp_path, run, process, monkeypatch, error):
+    def refuse(_run_id: str, _clock: Clock) -> list[str]:
+        raise error
+
+    monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda _run_id: ["namespace n", "directory d"])
+    monkeypatch.setattr("harness.cli.cleaning.remove_left_behind", refuse)
+
+    told = list(clean_runs(tmp_path, SystemClock()))
+
+    assert [line.what for line in told] == [What.DONE, What.BEGUN, What.FAILED]
+    assert [line.text for line in told[1:]] == ["takes away what is left: namespace n, directory d", f"could not be cleaned: {error}"]
+
+
+def test_what_is_there_still_after_it_was_to_be_removed_has_failed(tmp_path, run, process, monkeypatch):
+    monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda _run_id: ["process 7 (hangs)"])
+    monkeypatch.setattr("harness.cli.cleaning.remove_left_behind", lambda *_: [])
+
+    last = list(clean_runs(tmp_path, SystemClock()))[-1]
+
+    assert (last.what, last.text) == (What.FAILED, "still there after that: process 7 (hangs)")
+
+
+# ---- runs that the cluster knows of --------------------------------------------------------------------------------------
+
+
+def recorded(tmp_path: Path, run_id: str, journal: Path | None) -> RunRecord:
+    """A run that has written down what it has on a cluster that is gone."""
+    record = RunRecord(
+        run_id=run_id, namespace=f"harness-{run_id}", directory=str(tmp_path / "shared" / run_id), journal=str(journal or "")
+    )
+    write_record(CLUSTER_NAME, record)
+    Path(record.directory).mkdir(parents=True)
+    return record
+
+
+@pytest.mark.parametrize("journal", [None, Path("/nowhere/undo.jsonl")])
+def test_a_run_whose_directory_is_gone_is_known_by_its_record(tmp_path, journal):
+    record = recorded(tmp_path, "run-0", journal)
+
+    told = list(clean_runs(tmp_path / "runs", SystemClock()))
+
+    assert told == [Told(What.BEGUN, "run run-0", f"takes away what is left: directory {record.directory}")]
+    assert recorded_runs(CLUSTER_NAME) == []
+    assert not Path(record.directory).exists()
+
+
+def test_a_dead_run_of_another_runs_directory_is_cleaned_as_one_of_ours(tmp_path, run, process):
+    owner = run.owner()
+    assert owner is not None
+    recorded(tmp_path, owner.run_id, run.undo_path)
+
+    assert clean(tmp_path / "others", SystemClock()) == [f"{run.path}: 1-overlap-attempts@0: SIGKILL to 1 processes"]
+    assert recorded_runs(CLUSTER_NAME) == []
+
+
+def test_a_living_run_of_another_runs_directory_is_not_asked_about(tmp_path):
+    living, run_id = RunStore(tmp_path, SystemClock()).create("a-job-is-hit", 0)
+    recorded(tmp_path, run_id, living.undo_path)
+
+    assert clean(tmp_path / "others", SystemClock()) == []
+    assert recorded_runs(CLUSTER_NAME) == [run_id]
+
+
+def test_a_run_of_which_nobody_can_say_whether_it_lives_is_left_alone_while_the_cluster_is_in_use(tmp_path):
+    recorded(tmp_path, "run-0", None)
+    turn = Turn(CLUSTER_NAME)
+    turn.take(ManualClock())
+
+    assert clean(tmp_path / "runs", SystemClock()) == ["run run-0: left alone while a run uses the target kind"]
+    turn.free()
+    assert clean(tmp_path / "runs", SystemClock()) == []
+    assert recorded_runs(CLUSTER_NAME) == []
+
+
+def test_a_record_that_cannot_be_read_is_told_as_failed(tmp_path):
+    recorded(tmp_path, "run-0", None)
+    record_path(CLUSTER_NAME, "run-0").write_bytes(b"{")
+
+    (line,) = [line for line in clean_runs(tmp_path / "runs", SystemClock()) if line.what is not What.BEGUN]
+    assert line.what is What.FAILED
+    assert "remove it once you know that nothing of the run is left" in line.text
