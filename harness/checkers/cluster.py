@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import ClusterLeft, ProvisioningSeen
+from harness.history import ProvisioningSeen
 from harness.lineage import Admission, Stay, StayState
 
 STANDINGS: Mapping[StayState, str] = MappingProxyType(
@@ -50,9 +50,7 @@ def doubt_end(evidence: Evidence, ruling: Ruling) -> None:
 
 def looked_s(evidence: Evidence) -> float:
     """When somebody looked at what was left, or the run was ended: what comes later is the harness's own healing and cleaning."""
-    closed = evidence.closed
-    ended_s = float("inf") if closed is None or closed.ended_s is None else closed.ended_s
-    return min((event.t_s for event in evidence.of_type(ClusterLeft)), default=ended_s)
+    return evidence.looked_s
 
 
 def last_stay(task: int, evidence: Evidence) -> Stay | None:

@@ -11,7 +11,7 @@ from harness.checkers.accounts import Account, account_of
 from harness.checkers.cluster import last_stay
 from harness.checkers.evidence import Evidence, Ruling, unknown
 from harness.checkers.storage import losses_of_last_good
-from harness.checkers.unstarted import was_submitted, why_never_run
+from harness.checkers.unstarted import was_submitted, why_never_run, why_pods_ended
 from harness.history import AttemptStarted, FaultFailed, RunClosed
 from harness.scenario import kind_of
 from harness.scenario.expectations import Completes
@@ -29,6 +29,10 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
     if closed is None or closed.reason in ("interrupted", "error"):
         how = "was never closed" if closed is None else f"was closed as {closed.reason} at {closed.t_s:.2f} s{_after(closed.detail)}"
         return unknown(CHECKER, f"the run {how}, so nobody knows how it would have ended")
+    taken = evidence.taken_away
+    if taken is not None:
+        what = f"{taken.object_kind} {taken.name} of task {taken.task} was deleted at {taken.t_s:.2f} s, by no fault, before it had ended"
+        return unknown(CHECKER, f"{what}: nobody knows how it would have")
     accounts = [account_of(task, evidence) for task in range(evidence.scenario.platform.tasks)]
     ruling = Ruling(facts=[str(account) for account in accounts])
     final = max(account.final for account in accounts)
@@ -63,7 +67,8 @@ def _judge_cut(accounts: Sequence[Account], closed: RunClosed, evidence: Evidenc
         ruling.doubts.append(f"{cut}, before task {unfinished[0].task} was submitted")
         return
     why = next((told for account in given if (told := why_never_run(account.task, evidence))), "")
-    ruling.broken.append(f"{why}; {cut}" if why else f"{cut}; {(given or accounts)[0]}")
+    blamed = (given or accounts)[0]
+    ruling.broken.append(f"{why}; {cut}" if why else f"{cut}; {blamed}{_because(blamed, evidence)}")
 
 
 def _is_deactivated(task: int, evidence: Evidence) -> bool:
@@ -78,6 +83,11 @@ def _notion(account: Account, evidence: Evidence) -> str:
     return f" (complete by the {account.completeness(evidence).notion})"
 
 
+def _because(account: Account, evidence: Evidence) -> str:
+    why = why_pods_ended(account.task, evidence)
+    return f"; {why}" if why else ""
+
+
 def _after(detail: str) -> str:
     return f" ({detail})" if detail else ""
 
@@ -89,7 +99,8 @@ def _judge_work(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling)
             ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
         elif not account.finished.succeeded:
             why = why_never_run(account.task, evidence)
-            ruling.broken.append(f"{why}; {account}" if why else f"{account}{_after(account.finished.detail)}")
+            told = f"{account}{_after(account.finished.detail)}{_because(account, evidence)}"
+            ruling.broken.append(f"{why}; {account}" if why else told)
         else:
             _judge_success(account, evidence, ruling)
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 from harness.history import (
     BarrierReached,
     CheckpointsSeen,
+    ClusterLeft,
     Event,
     FaultObserved,
     FaultRequested,
@@ -19,12 +20,17 @@ from harness.history import (
     RunOpened,
     SaveBegun,
     SaveEnded,
+    SubmissionSeen,
 )
 from harness.lineage import Lineage, trace
 from harness.scenario import Scenario
 from harness.verdict import Finding, Outcome
 
 Kind = TypeVar("Kind", bound=Event)
+
+
+ENDED = ("Complete", "Failed", "ValidationFailed")
+"""What a Job, or the deployment of a RayJob, is for ever; after that it may be deleted by itself (``ttlSecondsAfterFinished``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +70,24 @@ class Evidence:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether the run was broken off by us: what had not happened by then might have happened yet."""
-        return self.closed is None or self.closed.reason in ("interrupted", "error")
+        """Whether the run was broken off, by us or by who took its job away: what had not happened by then might have happened yet."""
+        return self.closed is None or self.closed.reason in ("interrupted", "error") or self.taken_away is not None
+
+    @property
+    def looked_s(self) -> float:
+        """When somebody looked at what was left, or the run was ended: what comes later is the harness's own healing and cleaning."""
+        closed = self.closed
+        ended_s = float("inf") if closed is None or closed.ended_s is None else closed.ended_s
+        return min((event.t_s for event in self.of_type(ClusterLeft)), default=ended_s)
+
+    @property
+    def taken_away(self) -> SubmissionSeen | None:
+        """The object of a task that was deleted before it had ended, and not submitted anew; no fault does that, and no controller."""
+        looked_s = self.looked_s
+        all_seen = [seen for seen in self.of_type(SubmissionSeen) if seen.t_s <= looked_s]
+        ended = {seen.uid for seen in all_seen if seen.status in ENDED}
+        last = {seen.task: seen for seen in all_seen}
+        return next((seen for seen in last.values() if seen.status == "Deleted" and seen.uid not in ended), None)
 
     @property
     def is_job_heard(self) -> bool:

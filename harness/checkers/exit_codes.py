@@ -6,7 +6,7 @@ from signal import SIGKILL
 
 from harness.checkers.durability import stored_at_end, were_writes_refused
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import AttemptExited, Done
+from harness.history import AttemptExited, Done, PodSeen
 from harness.lineage import Attempt
 from harness.scenario.expectations import ExitCodes
 from harness.verdict import Finding, counted
@@ -15,6 +15,10 @@ CHECKER = "exit-codes"
 
 SIGNAL_BASE = 128
 """A container that dies of signal n ends with 128 + n, as the platform shows it. Source: POSIX shell and OCI runtimes alike."""
+
+
+SAYING_NOTHING = ("", "Error", "Completed")
+"""Reasons of a container that its code tells already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +30,21 @@ class _End:
         exit: As the platform saw it.
         code: As it shows it.
         is_done: Whether the job had said that it was done, or, where it says nothing, its last step was durable; None when nothing tells.
+        reason: What Kubernetes says of it beside the code, like ``OOMKilled``.
     """
 
     attempt: Attempt
     exit: AttemptExited
     code: int
     is_done: bool | None
+    reason: str = ""
 
     def __str__(self) -> str:
         how = f"signal {self.exit.signal}" if self.exit.exit_code is None else f"exit code {self.exit.exit_code}"
         task = f"task {self.attempt.task} " if self.attempt.task else ""
+        said = f"{self.exit.cause}, {self.reason}" if self.reason else self.exit.cause
         work = {True: "done", False: "not done", None: "not known to be done"}[self.is_done]
-        return f"{task}attempt {self.attempt.number} ended with {how} at {self.exit.t_s:.2f} s ({self.exit.cause}), its work {work}"
+        return f"{task}attempt {self.attempt.number} ended with {how} at {self.exit.t_s:.2f} s ({said}), its work {work}"
 
 
 def check(expectation: ExitCodes, evidence: Evidence) -> Finding:
@@ -62,7 +69,15 @@ def _ends(evidence: Evidence) -> Iterator[_End]:
     for attempt in evidence.lineage.attempts:
         if attempt.exit is not None:
             code = attempt.exit.exit_code if attempt.exit.exit_code is not None else SIGNAL_BASE + (attempt.exit.signal or 0)
-            yield _End(attempt, attempt.exit, code, _is_done(attempt, evidence))
+            yield _End(attempt, attempt.exit, code, _is_done(attempt, evidence), _reason(attempt, evidence))
+
+
+def _reason(attempt: Attempt, evidence: Evidence) -> str:
+    """Of the pod whose code it is."""
+    code = attempt.exit.exit_code if attempt.exit is not None else None
+    pods = [pod for pod in evidence.of_type(PodSeen) if (pod.task, pod.attempt, pod.role) == (attempt.task, attempt.number, "host")]
+    ended = [pod for pod in pods if pod.exit_code is not None and (code is None or pod.exit_code == code)]
+    return next((pod.reason for pod in reversed(ended) if pod.reason not in SAYING_NOTHING), "")
 
 
 def _is_done(attempt: Attempt, evidence: Evidence) -> bool | None:

@@ -1,4 +1,4 @@
-"""A task that never ran, told from one that ran and fell short: in Kubernetes' own words, for no word of the job is there to go by."""
+"""Why a task never ran, or why its pods ended: in Kubernetes' own words, for the job has none of its own there."""
 
 from harness.checkers.cluster import is_on_cluster, looked_s
 from harness.checkers.evidence import Evidence
@@ -27,6 +27,32 @@ def why_never_run(task: int, evidence: Evidence) -> str:
         return ""
     words = [told for told in (_warning(task, evidence), _note(task, evidence)) if told]
     return f"task {task} never ran: {'; '.join(words)}" if words else ""
+
+
+def why_pods_ended(task: int, evidence: Evidence) -> str:
+    """What Kubernetes says of the last pod of a task that failed, or does not begin; empty when it says nothing of any."""
+    told: dict[str, PodSeen] = {}
+    for seen in evidence.of_type(PodSeen):
+        if seen.task != task or seen.t_s > looked_s(evidence):
+            continue
+        if seen.phase in ("Running", "Succeeded") and not seen.reason:
+            told.pop(seen.name, None)  # what had kept it from that is over
+        elif seen.reason:
+            told[seen.name] = seen
+    if not told:
+        return ""
+    last = max(told.values(), key=lambda seen: seen.t_s)
+    code = "" if last.exit_code is None else f", exit code {last.exit_code}"
+    alike = sum(seen.reason == last.reason for seen in told.values())
+    others = f" (the last of {alike} pods that ended so)" if alike > 1 else ""
+    return f"pod {last.name}: {last.reason}{code}{others}{_failure(last.name, evidence)}"
+
+
+def _failure(pod: str, evidence: Evidence) -> str:
+    """The last event that tells why a container of a pod did not begin."""
+    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= looked_s(evidence)]
+    telling = [event for event in warned if event.object_name == f"Pod/{pod}" and event.reason.startswith(WHY_NOT)]
+    return f": {' '.join(telling[-1].message.split())}" if telling else ""
 
 
 def _has_run(task: int, evidence: Evidence) -> bool:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from harness.checkers.completion import check
-from harness.history import AttemptStarted, FaultFailed, FaultRequested, Inspected, ObservationLost, ResultSeen
+from harness.history import AttemptStarted, FaultFailed, FaultRequested, Inspected, ObservationLost, ResultSeen, RunClosed
 from harness.scenario import Injection, LogPatterns, Outside, Platform
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution
@@ -180,3 +180,28 @@ def test_outside_the_budget_a_workload_that_its_queue_has_deactivated_has_ended_
     assert judge(stopped).outcome is Outcome.INVALID
     assert judge(run.fork().evict().close("deadline"), within_budget=False).outcome is Outcome.INVALID
     assert judge(run.lose(5).survey("end").deactivate().close("deadline"), within_budget=False).outcome is Outcome.INVALID
+
+
+def test_a_job_that_somebody_takes_away_proves_nothing():
+    run = ClusterRun().submit().admit("on-demand").attempt(0).begin().steps(1, 7).exit(signal=9, cause="platform").submit(status="Deleted")
+
+    finding = judge(run.finish(succeeded=False, detail="jobs job-0 was deleted"))
+
+    assert finding.outcome is Outcome.UNKNOWN
+    assert finding.reason.startswith("Job job-0 of task 0 was deleted at ")
+    assert finding.reason.endswith(", by no fault, before it had ended: nobody knows how it would have")
+
+
+@pytest.mark.parametrize("status", ["Complete", "Failed"])
+def test_a_job_that_goes_by_itself_after_its_end_is_judged(status: str):
+    run = ClusterRun().submit().admit("on-demand").attempt(0).begin().steps(1, 20).complete()
+    run.events = [event for event in run.events if not isinstance(event, RunClosed)]
+
+    assert judge(run.submit(status=status).submit(status="Deleted").close()).outcome is Outcome.VALID
+
+
+def test_a_job_that_is_taken_away_by_our_own_cleaning_is_judged():
+    run = ClusterRun().submit().admit("on-demand").attempt(0).begin().steps(1, 7)
+    run.events.append(RunClosed(t_s=run.t_s + 9, reason="deadline", ended_s=run.t_s))
+
+    assert judge(run.submit(status="Deleted")).outcome is Outcome.INVALID

@@ -8,6 +8,7 @@ from harness.scenario import LogPatterns, Outside
 from harness.scenario.expectations import ExitCodes
 from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import JOB, SILENT, Run, resumed, uninterrupted
+from tests.unit.checkers.cluster_builders import ClusterRun
 
 
 def judge(run: Run, **fields: object) -> Finding:
@@ -86,3 +87,13 @@ def test_a_silent_job_is_done_when_its_last_step_is_durable():
     assert judge(Run(says_done).attempt(0).steps(1, 10).exit(0).finish()).outcome is Outcome.INVALID
     files = msgspec.structs.replace(JOB, speaks_protocol=False, layout="files")
     assert judge(Run(files).attempt(0).put(-1).exit(0).finish()).outcome is Outcome.UNKNOWN
+
+
+def test_what_kubernetes_says_beside_a_code_is_told_with_it():
+    run = ClusterRun().submit().admit("on-demand").attempt(0).begin().steps(1, 7).pod("a")
+    run.pod("a", phase="Failed", reason="OOMKilled", exit_code=137).exit(signal=9, cause="job")
+    run.attempt(1).begin(5).steps(6, 7).pod("b").pod("b", phase="Failed", reason="Error", exit_code=1).exit(1)
+
+    evidence = judge(run.finish(succeeded=False)).evidence
+
+    assert [line.partition(" s ")[2] for line in evidence] == ["(job, OOMKilled), its work not done", "(job), its work not done"]

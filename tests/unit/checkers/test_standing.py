@@ -109,3 +109,12 @@ def test_where_a_workload_goes_because_the_run_was_ended_is_not_where_it_stood()
     history = run.fork().end_workload().close("deadline", ended_s=run.t_s)
     assert judge(history, "admitted").outcome is Outcome.VALID
     assert judge(history, "finished").outcome is Outcome.INVALID
+
+
+def test_where_a_workload_would_have_stood_is_unknown_when_somebody_took_its_job_away():
+    run = ended("admitted").submit(status="Deleted")
+
+    assert judge(run, "admitted").outcome is Outcome.UNKNOWN
+    assert judge(ended("admitted").close("deadline"), "finished").outcome is Outcome.INVALID
+    assert judge(ended("admitted").submit(status="Deleted").close(), "finished").outcome is Outcome.UNKNOWN
+    assert judge(ended("finished").submit(status="Complete").submit(status="Deleted").close(), "finished").outcome is Outcome.VALID

@@ -100,6 +100,43 @@ def test_a_task_that_failed_without_having_run_is_told_in_kubernetes_words_too()
     assert finding.reason.startswith("task 0 never ran: Job/job-0: FailedCreate")
 
 
+def failed(run: ClusterRun, number: int, reason: str, code: int) -> ClusterRun:
+    """An attempt whose pod fails."""
+    name = f"job-0-{number}"
+    return run.attempt(number).pod(name).pod(name, phase="Failed", reason=reason, exit_code=code).exit(code)
+
+
+def test_what_pods_died_of_stands_beside_what_their_job_says():
+    run = failed(failed(ClusterRun().submit().admit("on-demand"), 0, "OOMKilled", 137), 1, "OOMKilled", 137)
+
+    reason = completes(run.finish(succeeded=False, detail="BackoffLimitExceeded")).reason
+
+    assert reason.endswith("(BackoffLimitExceeded); pod job-0-1: OOMKilled, exit code 137 (the last of 2 pods that ended so)")
+
+
+def test_a_program_that_is_not_there_is_told_in_kubernetes_words():
+    run = failed(ClusterRun().submit().admit("on-demand"), 0, "StartError", 128)
+    run.warns("Pod/job-0-0", "Failed", 'exec: "trian": executable file\nnot found in $PATH').warns("Pod/job-0-0", "BackOff", "and so on")
+
+    reason = completes(run.fork().finish(succeeded=False, detail="BackoffLimitExceeded")).reason
+
+    assert reason.endswith('; pod job-0-0: StartError, exit code 128: exec: "trian": executable file not found in $PATH')
+    assert completes(run.close("deadline")).reason.endswith("executable file not found in $PATH")
+
+
+def test_an_image_that_a_later_pod_cannot_get_is_told_too():
+    run = failed(ClusterRun().submit().admit("on-demand"), 0, "Error", 1)
+    run.pod("job-0-1", phase="Pending", reason="ImagePullBackOff").warns("Pod/job-0-1", "Failed", "Failed to pull image x: not found")
+
+    assert completes(run.close("deadline")).reason.endswith("; pod job-0-1: ImagePullBackOff: Failed to pull image x: not found")
+
+
+def test_what_kept_a_pod_from_running_is_over_when_it_runs():
+    run = ClusterRun().submit().admit("on-demand").pod("job-0-0", phase="Pending", reason="Unschedulable").attempt(0).pod("job-0-0")
+
+    assert "Unschedulable" not in completes(run.close("deadline")).reason
+
+
 def test_what_our_own_cleaning_brings_is_none_of_its_words():
     run = refused()
     run.events.append(RunClosed(t_s=run.t_s + 1, reason="deadline", ended_s=run.t_s))
