@@ -4,7 +4,7 @@ from harness.clock import Clock
 from harness.kind.cache import has_state
 from harness.kind.cluster import API_S, CLUSTER_NAME, KindCluster, cluster_uid, kubectl, problem_with_record
 from harness.kind.commands import CommandFailedError
-from harness.kind.nodes import NodeState, container_states, control_plane_name, pools_by_node
+from harness.kind.nodes import NodeState, control_plane_name, machine_states
 from harness.kind.operators import OPERATORS
 
 UP = "run `harness up kind`"
@@ -35,17 +35,12 @@ def problem_for_good(cluster: KindCluster) -> str:
     problem = problem_with_record(cluster)
     if problem:
         return problem
-    states = _states(cluster)
+    states = machine_states(cluster)
     gone = [name for name, state in states.items() if state is None]
     if gone:
         return f"of the cluster {cluster.name} the containers {', '.join(gone)} are gone; {UP}, which makes it again"
     state = states.get(control_plane_name(cluster), NodeState.RUNNING)
     return f"the control plane of the cluster {cluster.name} is {state}; {UP}" if state is not NodeState.RUNNING else ""
-
-
-def is_control_plane_off(cluster: KindCluster) -> bool:
-    """Whether the machine of the API server does not run, so that it is in vain to wait for an answer; false when Docker does not say."""
-    return _states(cluster).get(control_plane_name(cluster), NodeState.RUNNING) is not NodeState.RUNNING
 
 
 def problem_with_operators(cluster: KindCluster) -> str:
@@ -87,15 +82,6 @@ def reason_and_advice(problem: str) -> tuple[str, str]:
     """A problem parted into what is wrong and what to do, for messages that say the two apart."""
     reason, _, advice = problem.rpartition("; ")
     return (reason, advice) if reason and advice.startswith("run `harness") else (problem, UP)
-
-
-def _states(cluster: KindCluster) -> dict[str, NodeState | None]:
-    """All nodes that the cluster was made with, none where one is gone; empty when Docker does not say."""
-    try:
-        found = dict(container_states(cluster.name))
-    except CommandFailedError:
-        return {}
-    return {name: found.get(name) for name in (control_plane_name(cluster), *pools_by_node(cluster))}
 
 
 def _problem_with_answer(cluster: KindCluster) -> str:

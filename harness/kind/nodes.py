@@ -97,6 +97,20 @@ def control_plane_name(cluster: KindCluster) -> str:
     return f"{cluster.name}-control-plane"
 
 
+def machine_states(cluster: KindCluster) -> dict[str, NodeState | None]:
+    """Of all nodes that the cluster was made with, none where a container is gone; empty when Docker does not say."""
+    try:
+        found = dict(container_states(cluster.name))
+    except CommandFailedError:
+        return {}
+    return {name: found.get(name) for name in (control_plane_name(cluster), *pools_by_node(cluster))}
+
+
+def is_control_plane_off(cluster: KindCluster) -> bool:
+    """Whether the machine of the API server does not run, so that it is in vain to wait for an answer; false when Docker does not say."""
+    return machine_states(cluster).get(control_plane_name(cluster), NodeState.RUNNING) is not NodeState.RUNNING
+
+
 def pools_by_node(cluster: KindCluster) -> dict[str, str]:
     """Which pool each worker belongs to: kind numbers workers in the order of its configuration, which is that of the pools."""
     pools = [pool.name for pool in cluster.topology.pools for _ in range(pool.nodes)]
@@ -243,13 +257,13 @@ class NodeContainers:
         """Do what needs the API server, again while it fails: one that restarts answers nothing for 5 to 20 s.
 
         Raises:
-            CommandFailedError: When it fails when the time is over.
+            CommandFailedError: When it fails when the time is over, or the machine of the API server is off.
         """
         while True:
             try:
                 return act()
             except CommandFailedError:
-                if self._clock.monotonic_s() > end_s:
+                if self._clock.monotonic_s() > end_s or is_control_plane_off(self._cluster):
                     raise
                 self._clock.sleep(POLL_S)
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, StoreError
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL, KindCluster, NodeContainers
-from harness.kind.health import is_control_plane_off
+from harness.kind.nodes import is_control_plane_off
 from harness.process_table import send_to
 from harness.targets.kubernetes.api import (
     JOBS,
@@ -97,6 +97,7 @@ class Ending:
             first, *others = self._failures
             for other in others:
                 first.add_note(f"and while taking the run away: {other}")
+            first.add_note(f"what the run has left, and its storage {self._record.directory}, are written down for `harness clean`")
             raise first
         does_owe = not are_nodes_whole and self._record.owes()
         if not does_owe and not is_storage_kept:

@@ -28,6 +28,7 @@ from harness.targets.kubernetes.dws import DwsSimulator
 from harness.targets.kubernetes.grounds import Grounds
 from harness.targets.kubernetes.hearing import Hearing
 from harness.targets.kubernetes.leaks import LeakLook
+from harness.targets.kubernetes.machine_roll import MachineRoll
 from harness.targets.kubernetes.manifest_files import job_document
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.pod_processes import PodProcesses
@@ -85,6 +86,8 @@ class ClusterExecution:
         self.processes = PodProcesses(launch.run_id)
         self.attempts = Attempts(launch, grounds.hurt, is_ray=is_ray)
         self.voices = Voices(launch, storage.events, processes=self.processes, selector=self._selector)
+        self._roll = MachineRoll(grounds.machines)
+        self._resources.callback(self._roll.close)
         self.pools = NodePools(grounds.machines, grounds.cluster.topology)
         self._arrangement = Arrangement(grounds, storage, self.pools)
         self._hearing = Hearing(grounds, self.attempts, self.voices, processes=self.processes, is_ray=is_ray)
@@ -238,11 +241,14 @@ class ClusterExecution:
         return True
 
     def _notice_loss(self, now_s: float) -> None:
-        """Tell a cluster that is gone from one that restarts.
+        """Tell a cluster that is gone, or of which a part is, from one that restarts.
 
         Raises:
-            BrokenHarnessError: When nothing has answered for long, or a watch has ended by a fault of its own.
+            BrokenHarnessError: When a machine was removed, nothing has answered for long, or a watch has ended by a fault of its own.
         """
+        missing = self._roll.missing(now_s)
+        if missing:
+            raise BrokenHarnessError(f"of the cluster {self.grounds.cluster.name} {missing}")
         if self._watches is not None and self._watches.broken:
             raise BrokenHarnessError(f"what happens on the cluster is not seen any more: {self._watches.broken}")
         if self._watches is None or not self._watches.is_failing:

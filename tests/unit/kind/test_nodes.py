@@ -12,8 +12,7 @@ from harness.kind import node_network, nodes
 from harness.kind.cache import cluster_dir
 from harness.kind.cluster import OWNER_MOUNT, KindCluster
 from harness.kind.commands import CommandFailedError
-from harness.kind.health import is_control_plane_off
-from harness.kind.nodes import NodeContainers, NodeState, pools_by_node
+from harness.kind.nodes import NodeContainers, NodeState, is_control_plane_off, pools_by_node
 from harness.kind.topology import DEFAULT_TOPOLOGY
 
 CLUSTER = KindCluster(
@@ -190,6 +189,16 @@ def test_a_node_whose_container_was_removed_is_told_with_what_to_do(fake: FakeCl
     with pytest.raises(CommandFailedError, match="shows no container of node c-worker3: it was removed; run `harness up kind`"):
         getattr(NodeContainers(CLUSTER, ManualClock()), act)("c-worker3")
     assert fake.given == []
+
+
+def test_an_api_server_whose_machine_is_off_is_not_waited_for(fake: FakeCluster) -> None:
+    fake.states["c-control-plane"] = "exited"
+    fake.refusals["delete node"] = 10**9
+    clock = ManualClock()
+
+    with pytest.raises(CommandFailedError, match="connection refused"):
+        NodeContainers(CLUSTER, clock).forget("c-worker4")
+    assert clock.monotonic_s() == 0.0
 
 
 def test_the_others_are_repaired_where_one_was_removed_and_is_registered_still(fake: FakeCluster) -> None:

@@ -3,12 +3,14 @@
 import pytest
 
 from harness.clock import ManualClock
+from harness.kind import DEFAULT_TOPOLOGY
 from harness.targets.kubernetes import ending as module
 from harness.targets.kubernetes.api import NAMESPACES, PODS, WORKLOADS, ApiError
 from harness.targets.kubernetes.ending import ANSWERS_S, Ending
 from harness.targets.kubernetes.run_record import RunRecord
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 from tests.unit.targets.kubernetes.fake_host import cluster_at
+from tests.unit.targets.kubernetes.fake_machines import FakeMachines
 
 LABELS = {"chaos-harness-allow": "true", "chaos-harness/run-id": "run-1"}
 NAMESPACE = {"metadata": {"name": "harness-run-1", "uid": "u", "labels": LABELS}}
@@ -126,3 +128,19 @@ def test_what_has_taken_the_place_of_the_runs_namespace_is_not_deleted(tmp_path,
 
     assert api.get(NAMESPACES, "harness-run-1")["metadata"]["uid"] == "later"
     assert api.get(PODS, "somebodys", "harness-run-1") is not None
+
+
+def test_an_end_that_fails_says_that_something_is_left_and_who_takes_it_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "NodeContainers", lambda *_: FakeMachines(DEFAULT_TOPOLOGY))
+    api = FakeApi([(NAMESPACES, NAMESPACE)])
+    api.failures["list", WORKLOADS.plural] = CONVERTING
+    taken = ending_of(tmp_path, api, ManualClock())
+    taken.end_pods()
+
+    with pytest.raises(ApiError) as failure:
+        taken.remove_all()
+
+    assert (
+        failure.value.__notes__[-1]
+        == f"what the run has left, and its storage {tmp_path / 'shared' / 'run-1'}, are written down for `harness clean`"
+    )

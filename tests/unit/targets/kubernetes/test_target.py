@@ -39,11 +39,11 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
-from harness.kind import DEFAULT_TOPOLOGY, health
+from harness.kind import DEFAULT_TOPOLOGY, NodeState, health
 from harness.kind.lock import Turn
 from harness.scenario import Cluster
 from harness.targets import availability
-from harness.targets.kubernetes import ending, leftovers, presence, target
+from harness.targets.kubernetes import ending, leftovers, machine_roll, presence, target
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, JOBS, LOCAL_QUEUES, NAMESPACES, PODS, ApiError, Object
 from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
@@ -626,6 +626,22 @@ def test_without_a_run_nobody_can_be_hurt():
     for act in (lambda: made.grounds, lambda: made.dws, lambda: made.checkpoint_path(0), lambda: made.process_ids(Processes())):
         with pytest.raises(LookupError, match="no execution runs on the kind target"):
             act()
+
+
+def test_a_machine_that_somebody_removes_ends_the_run_as_an_error_of_the_harness(make, monkeypatch):
+    monkeypatch.setattr(machine_roll, "CALLED_EVERY_S", 0.0)
+    run = make()
+    run.until(run.jobs)
+    run.until(lambda: run.target.execution._roll._first)
+    machines = run.target.grounds.machines
+    removed = next(iter(machines.states))
+    machines.states.pop(removed)
+
+    with pytest.raises(
+        BrokenHarnessError, match=f"of the cluster chaos-harness the machine of node {removed} was removed: run `harness up kind`"
+    ):
+        run.until(lambda: False)
+    machines.states[removed] = NodeState.RUNNING
 
 
 def test_where_no_cluster_is_it_says_what_to_do(monkeypatch, tmp_path):
