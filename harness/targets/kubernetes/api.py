@@ -145,11 +145,13 @@ class ApiError(BrokenHarnessError):
     def is_of_writing(self) -> bool:
         """Whether an object was refused for how it is written: by its schema, by the server's own rules, or by a webhook's.
 
-        Source: kubernetes v1.34: 400, 422; a webhook that denies says 403; to apply a list where a mapping is to be, or such, is 500.
+        Source: kubernetes v1.34: 400, 422; a webhook that denies says 403; to apply a list where a mapping is to be, or such, is 500; an
+        object of a version that is not served has no place, which is 404, as one in a namespace that is gone has none.
         """
         is_denied = self.status == FORBIDDEN and "denied the request" in self.message
         is_mistyped = self.status == SERVER_ERROR and _MISTYPED.search(self.message) is not None
-        return self.status in (BAD_REQUEST, INVALID) or is_denied or is_mistyped
+        is_unserved = self.status == NOT_FOUND and self.attempted in ("apply", "create") and "namespaces" not in self.message
+        return self.status in (BAD_REQUEST, INVALID) or is_denied or is_mistyped or is_unserved
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,10 +75,11 @@ class Arrangement:
         """Whether pools have their first sizes and Kueue takes jobs; once it is, it stays.
 
         Raises:
+            InvalidDocumentError: When Kueue takes none in the queues that the scenario brings, and says why.
             BrokenHarnessError: When that takes too long.
         """
         if not self._is_ready and not self._pools.is_busy():
-            self._queues.await_active()
+            self._queues.await_active(queues_document(self._grounds.launch))
             self._is_ready = True
         if not self._is_ready and now_s > self._ready_by_s:
             advice = "see `docker ps --all` for nodes that do not run; on a machine that is busy with other things run it again"

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from harness.capabilities import Launch
-from harness.errors import InvalidDocumentError
+from harness.errors import InvalidDocumentError, UnknownNameError
 from harness.kind import Topology
 from harness.kind.topology import TPU_RESOURCE
 from harness.scenario import Scenario
 from harness.scenario.cluster_faults import ForgetImage, LosePool, LowerQuota, OccupyCapacity
 from harness.scenario.expectations import AdmittedTo
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, PRIORITY_CLASSES, Object, name_of, resource_of
-from harness.targets.kubernetes.pools import ON_DEMAND_POOL
+from harness.targets.kubernetes.pools import DWS_POOL, ON_DEMAND_POOL
 
 Named = tuple[str, str, str]
 """Field, kind and name of something that a scenario names."""
@@ -21,6 +21,7 @@ def check_asked(launch: Launch, queues: Sequence[Object], topology: Topology) ->
 
     Raises:
         InvalidDocumentError: When they have not.
+        UnknownNameError: When the cluster lacks a pool that the emulated parts provision.
     """
     _check_sizes(launch, topology)
     _check_priority(launch, queues)
@@ -43,8 +44,11 @@ def check_names(scenario: Scenario, queues: Sequence[Object], topology: Topology
 
 
 def _check_sizes(launch: Launch, topology: Topology) -> None:
-    asked, pool = launch.cluster, topology.pool(ON_DEMAND_POOL)
-    has = pool.nodes if pool is not None else 0
+    pools = {pool.name: pool for pool in topology.pools}
+    for name in (ON_DEMAND_POOL, DWS_POOL):
+        if name not in pools:
+            raise UnknownNameError(kind="node pool of the cluster", name=name, known=list(pools))
+    asked, has = launch.cluster, pools[ON_DEMAND_POOL].nodes
     if asked.on_demand_nodes > has:
         problem = f"it is {asked.on_demand_nodes}, and {ON_DEMAND_POOL} has {has} nodes"
         advice = f"write at most {has}, or -1 for all of them"

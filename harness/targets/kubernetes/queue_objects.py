@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 
 from harness.clock import Clock
-from harness.errors import BrokenHarnessError
+from harness.errors import BrokenHarnessError, InvalidDocumentError
 from harness.kind import RUN_ID_LABEL
 from harness.targets.kubernetes.api import (
     CLUSTER_QUEUES,
@@ -25,6 +25,8 @@ from harness.targets.kubernetes.run_record import Replaced
 
 ACTIVE_S = 60.0
 """Kueue sees new objects within a second; after a restart, and on a busy machine, it has its lease again after half a minute."""
+
+SILENT = "Kueue says nothing of it"
 
 GONE_S = 30.0
 POLL_S = 0.2
@@ -74,16 +76,20 @@ class QueueObjects:
             with told_as_written_wrong(manifest, document):
                 self._api.apply(resource, body, self._namespace if resource.is_namespaced else "")
 
-    def await_active(self) -> None:
-        """Wait until Kueue takes jobs in these queues.
+    def await_active(self, document: str = "") -> None:
+        """Wait until Kueue takes jobs in these queues; ``document`` is where they are written.
 
         Raises:
-            BrokenHarnessError: When it does not, with what it says.
+            InvalidDocumentError: When Kueue says of what is written why it does not.
+            BrokenHarnessError: When it does not, and says nothing, or the queues are the guide's.
         """
         deadline_s = self._clock.monotonic_s() + ACTIVE_S
         while waiting := self._inactive():
             if self._clock.monotonic_s() > deadline_s:
-                raise BrokenHarnessError(f"Kueue has not activated the queues of the run in {ACTIVE_S:g} s: {'; '.join(waiting)}")
+                told = "; ".join(waiting)
+                if document and SILENT not in told:
+                    raise InvalidDocumentError(document=document, field="", problem=f"Kueue takes no jobs in these queues: {told}")
+                raise BrokenHarnessError(f"Kueue has not activated the queues of the run in {ACTIVE_S:g} s: {told}")
             self._clock.sleep(POLL_S)
 
     def _inactive(self) -> list[str]:
@@ -92,7 +98,7 @@ class QueueObjects:
         except ApiError as error:
             if not error.is_passing:
                 raise
-            return [str(error)]
+            return [f"{SILENT}: {error}"]
 
     def _told_inactive(self) -> list[str]:
         waiting: list[str] = []
@@ -103,7 +109,7 @@ class QueueObjects:
             found = self._api.get(resource, name_of(manifest), self._namespace if resource.is_namespaced else "")
             active = [one for one in conditions_of(found or {"metadata": {}}) if one["type"] == "Active"]
             if not any(one["status"] == "True" for one in active):
-                told = f"{active[0].get('reason', '')}: {active[0].get('message', '')}" if active else "no condition Active"
+                told = f"{active[0].get('reason', '')}: {active[0].get('message', '')}" if active else SILENT
                 waiting.append(f"{resource.plural} {name_of(manifest)} ({told})")
         return waiting
 

@@ -30,4 +30,5 @@ def told_as_written_wrong(thing: Object, document: str) -> Iterator[None]:
         if not document or not error.is_of_writing:
             raise
         what = f"{thing['kind']} {name_of(thing)}"
-        raise InvalidDocumentError(document=document, field=what, problem=f"the API server does not take it: {error.message}") from error
+        told = error.message or f"{error.reason}, of apiVersion {thing.get('apiVersion')}"
+        raise InvalidDocumentError(document=document, field=what, problem=f"the API server does not take it: {told}") from error

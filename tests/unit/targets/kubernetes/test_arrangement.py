@@ -216,6 +216,7 @@ WRONG = [
     ApiError(attempted="apply", what="x", status=400, reason="BadRequest", message="spec.b: unknown"),
     ApiError(attempted="apply", what="x", status=500, reason="", message=".spec.b: expected list, got &{7}"),
     ApiError(attempted="apply", what="x", status=403, reason="Forbidden", message='admission webhook "v.kb.io" denied the request: spec.b'),
+    ApiError(attempted="apply", what="x", status=404, reason="Not Found"),
 ]
 
 
@@ -229,7 +230,9 @@ def test_what_the_api_server_takes_for_written_wrong_is_the_mistake_of_its_docum
         make(arrangement_of(host, tmp_path))
 
     document = f"cluster.queues {tmp_path / 'queues.yaml'}"
-    assert str(caught.value).startswith(f"{document}: ClusterQueue cluster-queue: the API server does not take it: {error.message[:6]}")
+    assert str(caught.value).startswith(
+        f"{document}: ClusterQueue cluster-queue: the API server does not take it: {(error.message or error.reason)[:6]}"
+    )
     assert host.grounds.clock.monotonic_s() == began_s
 
 
@@ -241,4 +244,8 @@ def test_what_is_refused_otherwise_or_is_of_our_own_writing_stays_ours(host: Hos
     with_queues(host, tmp_path, yaml.safe_dump_all(guide_queues()))
     host.api.failures["apply", "clusterqueues"] = ApiError(attempted="apply", what="x", status=403, reason="Forbidden", message="no right")
     with pytest.raises(ApiError, match="no right"):
+        make(arrangement_of(host, tmp_path))
+    gone = ApiError(attempted="apply", what="x", status=404, reason="NotFound", message='namespaces "harness-r" not found')
+    host.api.failures["apply", "clusterqueues"] = gone
+    with pytest.raises(ApiError, match="namespaces"):
         make(arrangement_of(host, tmp_path))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.capabilities import Launch
-from harness.errors import InvalidDocumentError
-from harness.kind import DEFAULT_TOPOLOGY, NodePool, Topology
+from harness.errors import InvalidDocumentError, UnknownNameError
+from harness.kind import DEFAULT_TOPOLOGY, Topology
 from harness.scenario import Cluster, Injection, Scenario, Workload
 from harness.scenario.cluster_faults import ClusterFault, ForgetImage, LosePool, LowerQuota, OccupyCapacity
 from harness.scenario.expectations import AdmittedTo, Completes
@@ -62,12 +62,12 @@ def test_a_launch_that_asks_for_what_there_is_is_taken(cluster: Cluster) -> None
     check_asked(launch_of(cluster), guide_queues(), DEFAULT_TOPOLOGY)
 
 
-def test_a_cluster_without_the_pool_has_no_nodes_of_it() -> None:
-    topology = Topology(pools=(NodePool(name="mine", nodes=1, tpu_chips=4),))
+@pytest.mark.parametrize("missing", ["on-demand-pool", "dws-pool"])
+def test_a_cluster_without_a_pool_that_is_provisioned_is_refused(missing: str) -> None:
+    topology = Topology(pools=tuple(pool for pool in DEFAULT_TOPOLOGY.pools if pool.name != missing))
 
-    check_asked(launch_of(Cluster(on_demand_nodes=0)), [], topology)
-    with pytest.raises(InvalidDocumentError, match="on-demand-pool has 0 nodes"):
-        check_asked(launch_of(Cluster(on_demand_nodes=1)), [], topology)
+    with pytest.raises(UnknownNameError, match=f"no node pool of the cluster is named '{missing}'"):
+        check_asked(launch_of(Cluster()), guide_queues(), topology)
 
 
 @pytest.mark.parametrize(

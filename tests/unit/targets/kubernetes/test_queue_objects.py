@@ -3,7 +3,7 @@
 import pytest
 
 from harness.clock import ManualClock
-from harness.errors import BrokenHarnessError
+from harness.errors import BrokenHarnessError, InvalidDocumentError
 from harness.targets.kubernetes.api import ADMISSION_CHECKS, CLUSTER_QUEUES, LOCAL_QUEUES, PROVISIONING_CONFIGS, RESOURCE_FLAVORS, ApiError
 from harness.targets.kubernetes.manifest_files import guide_queues
 from harness.targets.kubernetes.queue_objects import QueueObjects, put_back
@@ -54,6 +54,20 @@ def test_queues_that_stay_inactive_are_told_with_kueues_words():
         BrokenHarnessError, match=r"clusterqueues cluster-queue \(CheckNotFoundOrInactive: no check\).*localqueues user-queue"
     ):
         queues.await_active()
+
+
+def test_queues_of_a_file_that_kueue_refuses_are_the_mistake_of_who_wrote_it():
+    api = FakeApi()
+    queues = objects(api)
+    queues.apply()
+    active(api)
+    api.set_condition(CLUSTER_QUEUES, "cluster-queue", type="Active", status="False", reason="FlavorNotFound", message="spot")
+
+    with pytest.raises(InvalidDocumentError, match=r"cluster\.queues q\.yaml: Kueue takes no jobs in these .*\(FlavorNotFound: spot\)"):
+        queues.await_active("cluster.queues q.yaml")
+    api.objects["clusterqueues", "", "cluster-queue"]["status"] = {}
+    with pytest.raises(BrokenHarnessError, match=r"clusterqueues cluster-queue \(Kueue says nothing of it\)"):
+        queues.await_active("cluster.queues q.yaml")
 
 
 def test_a_kueue_that_does_not_answer_just_now_is_asked_again(monkeypatch):
