@@ -10,6 +10,7 @@ from harness.clock import Clock
 from harness.errors import HarnessError
 from harness.store import RunDirectory, RunStore
 from harness.targets import LeftElsewhere, is_in_use, left_behind, left_elsewhere, perform, remove_left_behind
+from harness.undo import RestoreCluster
 
 
 class What(StrEnum):
@@ -93,6 +94,8 @@ def _clean_run(run: RunDirectory, name: str, run_id: str, clock: Clock) -> Itera
     """Undo first, the last first: what a fault took away, like the node of a pod, may be needed to remove the rest."""
     for entry in reversed(run.undo.owed()):
         assert entry.undo is not None
+        if isinstance(entry.undo, RestoreCluster):
+            yield Told(What.BEGUN, name, f"{_when()}undoes {entry.injection} on the cluster {entry.undo.cluster}")
         try:
             said = perform(entry.undo, clock)
             run.undo.settle(entry.injection)
@@ -103,12 +106,17 @@ def _clean_run(run: RunDirectory, name: str, run_id: str, clock: Clock) -> Itera
     yield from _take_away(run_id, name, clock)
 
 
+def _when() -> str:
+    """Why the next thing may take half an hour."""
+    return "once the run that uses the cluster has ended, " if is_in_use("kind") else ""
+
+
 def _take_away(run_id: str, name: str, clock: Clock) -> Iterator[Told]:
     """What is left on any target; what cannot be taken away is said, and left for the next time."""
     try:
         left = left_behind(run_id)
         if left:
-            yield Told(What.BEGUN, name, f"takes away what is left: {', '.join(left)}")
+            yield Told(What.BEGUN, name, f"{_when()}takes away what is left: {', '.join(left)}")
         for line in remove_left_behind(run_id, clock) if left else []:
             yield Told(What.DONE, name, line)
         still = left_behind(run_id) if left else []

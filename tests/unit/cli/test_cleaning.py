@@ -167,6 +167,18 @@ def test_what_failed_is_told_as_that_and_what_takes_long_before_it_begins(tmp_pa
     assert [line.text for line in told[1:]] == ["takes away what is left: namespace n, directory d", f"could not be cleaned: {error}"]
 
 
+def test_who_waits_for_a_run_that_uses_the_cluster_is_told_so_before(tmp_path, run, process, monkeypatch):
+    run.undo.owe("2-lower-quota@0", RestoreCluster(cluster="c", actions=()))
+    monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda _run_id: [])
+    turn = Turn(CLUSTER_NAME)
+    turn.take(ManualClock())
+
+    first = next(clean_runs(tmp_path, SystemClock()))
+
+    assert first == Told(What.BEGUN, run.name, "once the run that uses the cluster has ended, undoes 2-lower-quota@0 on the cluster c")
+    turn.free()
+
+
 def test_what_is_there_still_after_it_was_to_be_removed_has_failed(tmp_path, run, process, monkeypatch):
     monkeypatch.setattr("harness.cli.cleaning.left_behind", lambda _run_id: ["process 7 (hangs)"])
     monkeypatch.setattr("harness.cli.cleaning.remove_left_behind", lambda *_: [])
