@@ -30,6 +30,7 @@ from harness.targets.kubernetes.hearing import Hearing
 from harness.targets.kubernetes.leaks import LeakLook
 from harness.targets.kubernetes.machine_roll import MachineRoll
 from harness.targets.kubernetes.manifest_files import job_document
+from harness.targets.kubernetes.patience import Patience
 from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.pools import NodePools
@@ -90,6 +91,7 @@ class ClusterExecution:
         self._resources.callback(self._roll.close)
         self.pools = NodePools(grounds.machines, grounds.cluster.topology)
         self._arrangement = Arrangement(grounds, storage, self.pools)
+        self._patience = Patience(grounds.clock, grounds.cluster)
         self._hearing = Hearing(grounds, self.attempts, self.voices, processes=self.processes, is_ray=is_ray)
         self._teller = Teller(grounds.inventory, self.attempts, epoch_s=launch.epoch_s)
         self._leaks = LeakLook(grounds.inventory, grounds.api, grounds.namespace)
@@ -223,6 +225,7 @@ class ClusterExecution:
         Raises:
             InvalidDocumentError: When the API server takes its manifest for written wrong.
             ApiError: When it refuses it otherwise.
+            BrokenHarnessError: When it has not answered for long.
         """
         api, resource, namespace = self.grounds.api, self._submission.resource, self.grounds.namespace
         thing = self._submission.build(task)
@@ -232,10 +235,10 @@ class ClusterExecution:
         except ApiError as error:
             if error.status == CONFLICT:
                 created = api.get(resource, self._submission.name_of(task), namespace)
-            elif error.is_passing:
-                return False
             else:
-                raise
+                self._patience.bear(error)
+                return False
+        self._patience.renew()
         if created is not None:
             self.grounds.inventory.see(Change("added", resource, created))  # what it owns is then known for its own
         return True

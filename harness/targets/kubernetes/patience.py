@@ -17,7 +17,7 @@ AGAIN_S = 1.0
 
 
 class Patience:
-    """Tries again what a cluster does not do just now, for ``PATIENCE_S`` in all from the first time on."""
+    """Bears what a cluster does not do just now, for ``PATIENCE_S`` on end."""
 
     def __init__(self, clock: Clock, cluster: KindCluster) -> None:
         self._clock, self._cluster = clock, cluster
@@ -27,20 +27,36 @@ class Patience:
         """Do a step that may be done twice, until it is answered.
 
         Raises:
-            BrokenHarnessError: When it was not in time, with what is missing and what to do.
+            BrokenHarnessError: As ``bear``.
             ApiError: At once, when it was refused for good.
         """
         while True:
             try:
-                return step()
+                answer = step()
             except ApiError as error:
-                if not error.is_passing:
-                    raise
-                now_s = self._clock.monotonic_s()
-                self._until_s = now_s + PATIENCE_S if self._until_s is None else self._until_s
-                if now_s >= self._until_s:
-                    raise BrokenHarnessError(self._told(error)) from error
+                self.bear(error)
                 self._clock.sleep(AGAIN_S)
+            else:
+                self.renew()
+                return answer
+
+    def bear(self, error: ApiError) -> None:
+        """Take note that there was no answer.
+
+        Raises:
+            BrokenHarnessError: When there was none for too long, with what is missing and what to do.
+            ApiError: The same, when that does not pass.
+        """
+        if not error.is_passing:
+            raise error
+        now_s = self._clock.monotonic_s()
+        self._until_s = now_s + PATIENCE_S if self._until_s is None else self._until_s
+        if now_s >= self._until_s:
+            raise BrokenHarnessError(self._told(error)) from error
+
+    def renew(self) -> None:
+        """Take note that there was an answer."""
+        self._until_s = None
 
     def _told(self, error: ApiError) -> str:
         busy = "on a machine that is busy with other things run it again, else run `harness down kind`, then `harness up kind`"

@@ -303,6 +303,17 @@ def test_a_server_that_restarts_is_asked_again_and_the_job_submitted_once(make, 
     run.until_seen(AttemptStarted)
 
 
+def test_a_job_that_no_webhook_lets_in_is_not_submitted_for_ever(make, api, monkeypatch):
+    monkeypatch.setattr("harness.targets.kubernetes.patience.PATIENCE_S", 0.3)
+    monkeypatch.setattr("harness.targets.kubernetes.patience.problem_with_operators", lambda _: "Kueue is not ready; run `harness up kind`")
+    run = make()
+    run.until_seen(ExecutionStarted)
+    api.failures["create", "jobs"] = no_answer(500)
+
+    with pytest.raises(BrokenHarnessError, match=r"within 0\.3 s: cannot create jobs: .* 500 refused; Kueue is not ready; run `harness up"):
+        run.until(run.jobs)
+
+
 def test_a_manifest_that_the_api_server_does_not_take_is_the_mistake_of_who_wrote_it(make, api, tmp_path):
     pod = {"restartPolicy": "Always", "containers": [{"name": "main"}]}
     job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "job"}, "spec": {"template": {"spec": pod}}}
@@ -658,6 +669,7 @@ def test_where_no_cluster_is_it_says_what_to_do(monkeypatch, tmp_path):
         ({"directory": Path("/elsewhere")}, "/elsewhere is on no node of the cluster"),
         ({"cluster": Cluster(manifest="no-such.yaml")}, r"cluster\.manifest .*no-such\.yaml: No such file or directory"),
         ({"cluster": Cluster(queues="no-such.yaml")}, r"cluster\.queues .*no-such\.yaml: No such file or directory"),
+        ({"ranks": 3, "cluster": Cluster(submits="ray-job")}, r"cluster\.chips: 3 hosts with 4 each are 12 chips, and a v6e slice has"),
         ({"cluster": Cluster(on_demand_nodes=99)}, r"cluster\.on_demand_nodes: it is 99, and on-demand-pool has 2 nodes"),
         ({"cluster": Cluster(manifest="taken.yaml")}, r"cluster\.manifest: taken\.yaml mounts a volume at /checkpoints"),
     ],
