@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.clock import Clock
 from harness.errors import StoreError, TargetUnavailableError
-from harness.kind import KindCluster, find_cluster, lasting_problem, reason_and_advice
+from harness.kind import KindCluster, NodeContainers, find_cluster, lasting_problem, reason_and_advice
 from harness.kind.cluster import CLUSTER_NAME, is_unreadable, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.run_record import RunRecord, read_record, recorded_runs, remove_record
@@ -46,15 +46,23 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
         return _remove_storage(record)
     from harness.targets.kubernetes.api import Api
     from harness.targets.kubernetes.ending import Ending
+    from harness.targets.kubernetes.predecessors import make_nodes_whole
 
     with Turn(cluster.name).held(clock):
         _refuse_silent(cluster, clock)
-        ending = Ending(Api(cluster.kubeconfig, cluster.context), cluster, record, clock)
+        api = Api(cluster.kubeconfig, cluster.context)
+        if record.has_lost_journal():
+            make_nodes_whole(cluster, api, NodeContainers(cluster, clock), clock)
+        ending = Ending(api, cluster, record, clock)
         ending.end_pods()
-        ending.remove_all(may_keep_storage=True)
+        ending.remove_all(are_nodes_whole=record.has_lost_journal(), may_keep_storage=True)
     done = [*ending.done, f"put back the queues and node pools of cluster {cluster.name}"]
     left = read_record(CLUSTER_NAME, run_id)
-    return done + (_remove_storage(left) if left is not None and left.is_storage_only else [])
+    try:
+        return done + (_remove_storage(left) if left is not None and left.is_storage_only else [])
+    except StoreError as error:
+        error.add_note(f"all else was done: {', '.join(done)}")
+        raise
 
 
 def cluster_of(record: RunRecord, *, must_be_known: bool = False) -> KindCluster | None:

@@ -6,9 +6,10 @@ be judged by all that. Checkpoints that cannot go back to their place, because t
 Nodes are looked at whether or not there is a record.
 """
 
+from harness.clock import Clock
 from harness.errors import BrokenHarnessError, HarnessError
-from harness.kind import NodeState
-from harness.targets.kubernetes.api import NODES, name_of
+from harness.kind import KindCluster, NodeContainers, NodeState
+from harness.targets.kubernetes.api import NODES, Api, name_of
 from harness.targets.kubernetes.control_plane import full_name
 from harness.targets.kubernetes.ending import Ending
 from harness.targets.kubernetes.grounds import Grounds
@@ -33,7 +34,7 @@ def take_away_predecessors(grounds: Grounds) -> list[str]:
         here = [record for record in records if record.is_of(cluster.uid) and not record.is_storage_only]
         hurt = _hurt_nodes(grounds)
         if here or hurt:
-            _make_nodes_whole(grounds)
+            make_nodes_whole(cluster, grounds.api, grounds.machines, grounds.clock)
         for record in here:
             ending = Ending(grounds.api, cluster, record, grounds.clock)
             ending.end_pods()
@@ -57,11 +58,14 @@ def _hurt_nodes(grounds: Grounds) -> list[str]:
     return [*hurt, *(f"the API server does not know node {name}" for name in unknown)]
 
 
-def _make_nodes_whole(grounds: Grounds) -> None:
-    """First, for their faults may have broken what the rest needs. Machines that are off are started, where their pools rest with them."""
-    cluster = grounds.cluster
-    names = [node.name for node in grounds.machines.list() if node.pool]
+def make_nodes_whole(cluster: KindCluster, api: Api, machines: NodeContainers, clock: Clock) -> None:
+    """First, for their faults may have broken what the rest needs. Machines that are off are started, where their pools rest with them.
+
+    Raises:
+        UndoError: When one could not be made whole; the others were all the same.
+    """
+    names = [node.name for node in machines.list() if node.pool]
     actions: list[ClusterAction] = [MendNode(node=name) for name in names]
     actions += [Uncordon(node=name) for name in names]
     actions += [RestoreImage(node=name, image=full_name(cluster.job_image)) for name in names]
-    Restorer(grounds.api, grounds.machines, grounds.clock, empty_pools=empty_at_rest(cluster.topology)).restore(actions)
+    Restorer(api, machines, clock, empty_pools=empty_at_rest(cluster.topology)).restore(actions)

@@ -46,6 +46,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is of this cluster, and not of one of the same name that is gone."""
         return self.cluster_uid in ("", cluster_uid)
 
+    def has_lost_journal(self) -> bool:
+        """Whether its run directory is gone, and nobody can tell what its faults have done to the cluster."""
+        return bool(self.journal) and not Path(self.journal).parent.is_dir()
+
     def owes(self) -> bool:
         """Whether something that its faults did to the cluster is not taken back yet; a journal that cannot be read may say so."""
         try:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import BrokenHarnessError
+from harness.clock import ManualClock
+from harness.errors import BrokenHarnessError, StoreError
 from harness.kind import DEFAULT_TOPOLOGY, NodeState
-from harness.targets.kubernetes import ending
+from harness.targets.kubernetes import ending, leftovers
 from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES, NODES, ApiError
 from harness.targets.kubernetes.control_plane import restoring_script
 from harness.targets.kubernetes.nodes import TERMINATION_TAINT, joining_script
@@ -142,6 +143,30 @@ def test_a_dead_run_whose_checkpoints_cannot_go_back_keeps_no_other_from_beginni
     host.machines.done.clear()
     assert take_away_predecessors(host.grounds) == []
     assert host.machines.done == []
+
+
+def test_where_the_journal_is_gone_with_the_run_directory_clean_makes_all_nodes_whole(host, tmp_path, monkeypatch) -> None:
+    record = dead(
+        host, tmp_path, checkpoint_dir=str(tmp_path / "removed" / "checkpoints"), journal=str(tmp_path / "removed" / "undo.jsonl")
+    )
+    (Path(record.directory) / "checkpoints").mkdir()
+    (Path(record.directory) / "checkpoints" / "step-1").touch()
+    monkeypatch.setattr(leftovers, "find_cluster", lambda: host.grounds.cluster)
+    monkeypatch.setattr(leftovers, "lasting_problem", lambda *_: "")
+    monkeypatch.setattr(leftovers, "NodeContainers", lambda *_: host.machines)
+    monkeypatch.setattr("harness.targets.kubernetes.api.Api", lambda *_: host.api)
+
+    with pytest.raises(StoreError, match=r"the run directory .* is gone") as refusal:
+        leftovers.remove_left_behind("run-0", ManualClock())
+
+    assert refusal.value.__notes__ == [
+        "all else was done: removed namespace harness-run-0, put back the queues and node pools of cluster chaos-harness"
+    ]
+    known = [what[1] for what in host.machines.done if what[0] == "exec" and what[-1] == restoring_script(IMAGE)]
+    assert known == ["worker2", "worker4"]
+    left = read_record(CLUSTER, "run-0")
+    assert left is not None
+    assert left.is_storage_only
 
 
 def test_a_run_of_a_cluster_that_is_gone_is_left_to_clean(host, tmp_path) -> None:
