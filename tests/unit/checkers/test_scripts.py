@@ -71,11 +71,12 @@ def test_another_reason_is_another_fault(phase: Phase, says: ConditionState):
 
 
 def test_each_request_has_its_own_script_and_the_last_one_holds_for_all_that_follow():
-    twice = Cluster(provisioning=(script(Phase(state="failed", reason="A")), script(Phase(state="failed", reason="B"))))
-    run = asked((failed("A"),))
+    first, second = "OutOfResources", "ZoneNotSupported"
+    twice = Cluster(provisioning=(script(Phase(state="failed", reason=first)), script(Phase(state="failed", reason=second))))
+    run = asked((failed(first),))
     assert judge(run, twice).outcome is Outcome.VALID
     assert judge(run.fork().provisioning(PROVISIONED, number=2), twice).outcome is Outcome.UNKNOWN
-    run.provisioning(failed("B"), number=2).provisioning(number=3)
+    run.provisioning(failed(second), number=2).provisioning(number=3)
     assert judge(run, twice).outcome is Outcome.VALID
     assert judge(run.provisioning(PROVISIONED, number=3), twice).outcome is Outcome.UNKNOWN
 
