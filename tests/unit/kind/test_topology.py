@@ -102,4 +102,5 @@ def test_the_topology_that_the_manual_shows_is_one(tmp_path: Path) -> None:
     path = tmp_path / "topology.toml"
     path.write_text(manual.partition("```toml\n")[2].partition("```")[0])
 
-    assert [pool.nodes for pool in load_topology(path).pools] == [1, 4]
+    topology = load_topology(path)
+    assert [(pool.name, pool.nodes) for pool in topology.pools] == [("default-pool", 1), ("on-demand-pool", 4), ("dws-pool", 2)]
