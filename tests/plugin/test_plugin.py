@@ -356,6 +356,7 @@ def test_a_general_timeout_gives_a_scenario_the_time_that_it_may_take_and_leaves
 
 def test_where_runs_take_turns_the_wait_for_each_other_worker_counts(general: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     one_s = TURN_S_MAX + 1500.0
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)  # of these tests themselves
 
     assert limits(general, "--target", "kind") == [str(one_s + 20.0), str(one_s + 900.0), str(3 * (one_s + 900.0)), "7", "8"]
     monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
