@@ -6,7 +6,7 @@ from harness.checkers.evidence import Evidence
 from harness.checkers.storage import tells_steps_of
 from harness.history import CheckpointsSeen, Inspected, ResultSeen, Started, TaskFinished
 from harness.lineage import END_S, newest_sound
-from harness.verdict import Outcome
+from harness.verdict import Outcome, counted
 
 DURABLE = "durable step"
 REPORTED = "reported step, for no checkpoint of the final step is owed"
@@ -47,8 +47,7 @@ class Account:
     def __str__(self) -> str:
         end = "was not seen to end"
         if self.finished is not None:
-            number = self.finished.attempts
-            end = f"{'succeeded' if self.finished.succeeded else 'failed'} after {number} attempt{'' if number == 1 else 's'}"
+            end = f"{'succeeded' if self.finished.succeeded else 'failed'} after {counted(self.finished.attempts, 'attempt')}"
         reported, durable = ("unknown" if step is None else str(step) for step in (self.reported, self.durable))
         told = f"task {self.task} {end}: executed {self.executed}, reported {reported}"
         if not self.final and self.durable is None:

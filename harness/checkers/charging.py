@@ -5,7 +5,7 @@ jobset#1117: preemptions by Kueue were counted as restarts, until the budget was
 
 from collections.abc import Iterator, Sequence
 
-from harness.checkers.cluster import admissions_of, doubt_end, looked_s, tasks_of, unseen
+from harness.checkers.cluster import admissions_of, doubt_end, tasks_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, SubmissionSeen
 from harness.lineage import Charge, read_charges
@@ -21,7 +21,7 @@ def check(expectation: ChargesRetries, evidence: Evidence) -> Finding:
     doubt_end(evidence, ruling)
     failed = evictions = 0
     for task in tasks_of(evidence):
-        seen = [event for event in evidence.of_type(SubmissionSeen) if event.task == task and event.t_s <= looked_s(evidence)]
+        seen = [event for event in evidence.of_type(SubmissionSeen) if event.task == task and event.t_s <= evidence.looked_s]
         if not seen:
             ruling.doubts.append(f"task {task}: {unseen('no submitted object', evidence)}")
             continue

@@ -48,14 +48,9 @@ def doubt_end(evidence: Evidence, ruling: Ruling) -> None:
         ruling.doubts.append("the run was broken off, and what is missing might have come yet")
 
 
-def looked_s(evidence: Evidence) -> float:
-    """When somebody looked at what was left, or the run was ended: what comes later is the harness's own healing and cleaning."""
-    return evidence.looked_s
-
-
 def last_stay(task: int, evidence: Evidence) -> Stay | None:
     """Where a task stood in the queue before anything was cleaned."""
-    end_s = looked_s(evidence)
+    end_s = evidence.looked_s
     return next((stay for stay in reversed(evidence.lineage.stays_of(task)) if stay.begin_s <= end_s), None)
 
 
@@ -68,7 +63,7 @@ def too_short(task: int, evidence: Evidence, watched_s: float, *, is_quiet: bool
     closed, stay = evidence.closed, last_stay(task, evidence)
     if closed is None or evidence.is_cut_short or closed.reason == "finished" or stay is None or stay.state == "finished":
         return ""
-    end_s = min(looked_s(evidence), closed.t_s)
+    end_s = min(evidence.looked_s, closed.t_s)
     since_s = max(_stood_since_s(task, evidence), _answered_s(task, evidence) if is_quiet else 0.0)
     if end_s - since_s >= watched_s:
         return ""
@@ -78,7 +73,7 @@ def too_short(task: int, evidence: Evidence, watched_s: float, *, is_quiet: bool
 
 def _stood_since_s(task: int, evidence: Evidence) -> float:
     """Since when it stood where it stood last, in whatever state."""
-    end_s = looked_s(evidence)
+    end_s = evidence.looked_s
     since_s, standing = 0.0, ""
     for stay in evidence.lineage.stays_of(task):
         if stay.begin_s <= end_s and STANDINGS[stay.state] != standing:
@@ -88,7 +83,7 @@ def _stood_since_s(task: int, evidence: Evidence) -> float:
 
 def _answered_s(task: int, evidence: Evidence) -> float:
     """When one of its requests for capacity was last seen to say something else than before; words that are renewed are none."""
-    end_s, said_s = looked_s(evidence), 0.0
+    end_s, said_s = evidence.looked_s, 0.0
     said: dict[str, set[tuple[str, str, str]]] = {}
     for seen in evidence.of_type(ProvisioningSeen):
         if seen.task != task or seen.t_s > end_s:
@@ -101,6 +96,6 @@ def _answered_s(task: int, evidence: Evidence) -> float:
 
 def admissions_of(task: int, evidence: Evidence) -> Sequence[Admission]:
     """The admissions of a task before anything was healed or cleaned; what ended later had not ended then."""
-    end_s = looked_s(evidence)
+    end_s = evidence.looked_s
     admitted = [each for each in evidence.lineage.admissions_of(task) if each.admitted_s <= end_s]
     return [replace(each, ended_s=None, end="") if (each.ended_s or 0.0) > end_s else each for each in admitted]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.checkers.cluster import admissions_of, looked_s, unseen
+from harness.checkers.cluster import admissions_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import NodeSeen, PodSeen, ProvisioningSeen
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
@@ -38,7 +38,7 @@ def check(_expectation: ConsumesProvisioning, evidence: Evidence) -> Finding:
 
 def _hosts(evidence: Evidence) -> Mapping[str, Sequence[PodSeen]]:
     """Each host by its uid, as it was seen before anything was healed or cleaned."""
-    end_s = looked_s(evidence)
+    end_s = evidence.looked_s
     hosts: dict[str, list[PodSeen]] = {}
     for pod in evidence.of_type(PodSeen):
         if pod.role == "host" and pod.t_s <= end_s:

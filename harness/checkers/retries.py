@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.checkers.cluster import looked_s
 from harness.checkers.evidence import Evidence, Ruling
 from harness.history import AttemptExited, FaultRequested, NodeSeen, PodSeen, SubmissionSeen, TaskFinished
 from harness.ledger.hits import RUNS_ON
@@ -78,7 +77,7 @@ def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
 
 def _charged(evidence: Evidence) -> str:
     """What Kubernetes counts, which is something else than attempts; empty where nothing was submitted to a cluster."""
-    seen = [event for event in evidence.of_type(SubmissionSeen) if event.t_s <= looked_s(evidence)]
+    seen = [event for event in evidence.of_type(SubmissionSeen) if event.t_s <= evidence.looked_s]
     if not seen:
         return ""
     tasks = {event.task for event in seen}

@@ -2,7 +2,7 @@
 
 import re
 
-from harness.checkers.cluster import STANDINGS, last_stay, looked_s, tasks_of, too_short, unseen
+from harness.checkers.cluster import STANDINGS, last_stay, tasks_of, too_short, unseen
 from harness.checkers.evidence import Evidence, Ruling
 from harness.checkers.landed import missed
 from harness.history import WorkloadSeen
@@ -51,7 +51,7 @@ def _judge(task: int, expectation: WorkloadEnds, evidence: Evidence, ruling: Rul
 
 def _workload(task: int, stay: Stay, evidence: Evidence) -> WorkloadSeen | None:
     """The workload as it was last seen in that stay; of an elastic job others are seen beside it."""
-    end_s = looked_s(evidence)
+    end_s = evidence.looked_s
     mine = [event for event in evidence.of_type(WorkloadSeen) if event.task == task and event.t_s <= end_s]
     return next((event for event in reversed(mine) if state_of(event) == stay.state), None)
 

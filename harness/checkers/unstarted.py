@@ -1,6 +1,6 @@
 """Why a task never ran, or why its pods ended: in Kubernetes' own words, for the job has none of its own there."""
 
-from harness.checkers.cluster import is_on_cluster, looked_s
+from harness.checkers.cluster import is_on_cluster
 from harness.checkers.evidence import Evidence
 from harness.history import ClusterEventSeen, PodSeen, SubmissionSeen, WorkloadSeen
 
@@ -33,7 +33,7 @@ def why_pods_ended(task: int, evidence: Evidence) -> str:
     """What Kubernetes says of the last pod of a task that failed, or does not begin; empty when it says nothing of any."""
     told: dict[str, PodSeen] = {}
     for seen in evidence.of_type(PodSeen):
-        if seen.task != task or seen.t_s > looked_s(evidence):
+        if seen.task != task or seen.t_s > evidence.looked_s:
             continue
         if seen.phase in ("Running", "Succeeded") and not seen.reason:
             told.pop(seen.name, None)  # what had kept it from that is over
@@ -50,7 +50,7 @@ def why_pods_ended(task: int, evidence: Evidence) -> str:
 
 def _failure(pod: str, evidence: Evidence) -> str:
     """The last event that tells why a container of a pod did not begin."""
-    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= looked_s(evidence)]
+    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= evidence.looked_s]
     telling = [event for event in warned if event.object_name == f"Pod/{pod}" and event.reason.startswith(WHY_NOT)]
     return f": {' '.join(telling[-1].message.split())}" if telling else ""
 
@@ -71,7 +71,7 @@ def _has_run(task: int, evidence: Evidence) -> bool:
 def _warning(task: int, evidence: Evidence) -> str:
     """The last event that warns of what keeps its objects from running."""
     names = _names_of(task, evidence)
-    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= looked_s(evidence)]
+    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= evidence.looked_s]
     mine = [event for event in warned if _is_of(event.object_name, names)]
     telling = [event for event in mine if event.reason.startswith(WHY_NOT)] or mine
     return f"{telling[-1].object_name}: {telling[-1].reason}: {' '.join(telling[-1].message.split())}" if telling else ""
@@ -91,6 +91,6 @@ def _is_of(object_name: str, names: set[str]) -> bool:
 
 def _note(task: int, evidence: Evidence) -> str:
     """What Kueue said last of its place in the queue."""
-    stays = [stay for stay in evidence.lineage.stays_of(task) if stay.begin_s <= looked_s(evidence)]
-    said = [(note, stay.state) for stay in stays for t_s, note in stay.notes if t_s <= looked_s(evidence)]
+    stays = [stay for stay in evidence.lineage.stays_of(task) if stay.begin_s <= evidence.looked_s]
+    said = [(note, stay.state) for stay in stays for t_s, note in stay.notes if t_s <= evidence.looked_s]
     return f"its workload was {said[-1][1]}: {said[-1][0]}" if said else ""
