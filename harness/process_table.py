@@ -144,10 +144,15 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
+def state_of(process: ProcessRow) -> State:
+    """The state of this very process; who was given its id since is another, and it is gone."""
+    now = read_row(process.pid)
+    return now.state if now is not None and now.started == process.started else "gone"
+
+
 def is_there(process: ProcessRow) -> bool:
     """Whether it lives still: not a zombie, and not another one that was given its id since."""
-    now = read_row(process.pid)
-    return now is not None and now.started == process.started and now.state != "gone"
+    return state_of(process) != "gone"
 
 
 def send_to(process: ProcessRow, number: int) -> bool:

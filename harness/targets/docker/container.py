@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from harness.cloud_run.attempt import ForeignKill
 from harness.cloud_run.platform_lines import memory_line
-from harness.process_table import ProcessRow, read_row, read_table, send_to
+from harness.process_table import ProcessRow, read_table, send_to, state_of
 from harness.protocol.attempt_key import WHOLE_ATTEMPT
 from harness.targets.docker.attached_output import AttachedOutput
 from harness.targets.docker.engine import Engine
@@ -82,8 +82,7 @@ class Container:
     def state_of(self, pid: int) -> str | None:
         """See ``AttemptProcesses``."""
         if pid in self._known:
-            row = read_row(pid)
-            return row.state if row is not None and row.started == self._known[pid].started else "gone"
+            return state_of(self._known[pid])
         return next((row.state for row in self._namespace.members(read_table()) if row.pid == pid), None)
 
     def sweep(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.process_table import ProcessRow, ProcessTable, Searches, State, inside_id, is_there, read_row, read_table, send_to
+from harness.process_table import ProcessRow, ProcessTable, Searches, State, inside_id, is_there, read_table, send_to, state_of
 from harness.protocol.variables import RUN_ID_VARIABLE
 from harness.targets.kubernetes.api import Object, name_of, uid_of
 from harness.targets.kubernetes.pod_edits import POD_UID_VARIABLE
@@ -110,7 +110,7 @@ class PodProcesses:
 
 def states_of(processes: Iterable[PodProcess]) -> dict[int, State]:
     """The state of each process; who has its id by now is another, and it is gone."""
-    return {process.pid: _state_of(process) for process in processes}
+    return {process.pid: state_of(process.row) for process in processes}
 
 
 def send_all(processes: Iterable[PodProcess], number: int) -> tuple[PodProcess, ...]:
@@ -133,8 +133,3 @@ def pod_uid_of(pid: int) -> str:
         return ""
     mark = f"{POD_UID_VARIABLE}=".encode()
     return next((entry[len(mark) :].decode() for entry in entries if entry.startswith(mark)), "")
-
-
-def _state_of(process: PodProcess) -> State:
-    row = read_row(process.pid)
-    return row.state if row is not None and row.started == process.row.started else "gone"
