@@ -139,9 +139,9 @@ def matching_scenarios(known: Mapping[str, Scenario], *, tags: Sequence[str], be
 
 def left_out(known: Mapping[str, Scenario], chosen: Sequence[Scenario], *, tags: Sequence[str], belongs: Callable[[Scenario], bool]) -> str:
     """What a choice by tag, or of all, has left out: how many, and why. Empty when nothing."""
-    wanted = [scenario for scenario in known.values() if not tags or set(tags) & set(scenario.tags)]
-    elsewhere = sum(not belongs(scenario) for scenario in wanted)
-    slow = len(wanted) - elsewhere - len(chosen)
+    here = len(matching_scenarios(known, tags=tags, belongs=belongs))
+    elsewhere = len(matching_scenarios(known, tags=tags, belongs=everywhere)) - here
+    slow = here - len(chosen)
     told = [f"{elsewhere} that belong to another target"] if elsewhere else []
     return ", ".join([*told, f"{slow} slow (--slow)"] if slow else told)
 

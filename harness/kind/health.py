@@ -1,5 +1,7 @@
 """What keeps the cluster from being used: its record, its machines, its silence, its operators. Each in one sentence with what to do."""
 
+from collections.abc import Callable
+
 from harness.clock import Clock
 from harness.kind.cache import has_state
 from harness.kind.cluster import API_S, CLUSTER_NAME, KindCluster, cluster_uid, kubectl, problem_with_record
@@ -60,19 +62,19 @@ def lasting_problem(cluster: KindCluster | None, clock: Clock) -> str:
 
     One that does not answer is asked again for a while, as long as its machines are there.
     """
-    end_s = clock.monotonic_s() + ANSWER_S
-    while problem := problem_with(cluster):
-        if cluster is None or problem_for_good(cluster) or clock.monotonic_s() > end_s:
-            break
-        clock.sleep(ASKED_EVERY_S)
-    return problem
+    return _lasting(lambda: problem_with(cluster), lambda: cluster is None or bool(problem_for_good(cluster)), clock, patience_s=ANSWER_S)
 
 
 def lasting_problem_with_operators(cluster: KindCluster, clock: Clock) -> str:
     """As ``problem_with_operators``, asked again for a while. Only for who has the turn: a run beside us may have killed one."""
-    end_s = clock.monotonic_s() + OPERATORS_S
-    while problem := problem_with_operators(cluster):
-        if clock.monotonic_s() > end_s:
+    return _lasting(lambda: problem_with_operators(cluster), lambda: False, clock, patience_s=OPERATORS_S)
+
+
+def _lasting(ask: Callable[[], str], is_for_good: Callable[[], bool], clock: Clock, *, patience_s: float) -> str:
+    """The problem that is there still after a while, or that does not pass by itself; empty when it has passed."""
+    end_s = clock.monotonic_s() + patience_s
+    while problem := ask():
+        if is_for_good() or clock.monotonic_s() > end_s:
             break
         clock.sleep(ASKED_EVERY_S)
     return problem

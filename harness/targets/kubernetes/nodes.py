@@ -13,6 +13,7 @@ from functools import cached_property
 from harness.capabilities import Breakage, PodName, Processes
 from harness.errors import BrokenHarnessError, UndoError
 from harness.kind import CommandFailedError, KindCluster, NodeContainers, NodeState
+from harness.kind.nodes import control_plane_name
 from harness.kind.topology import POOL_LABEL
 from harness.scenario.cluster_faults import Part
 from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, conditions_of, labels_of, name_of
@@ -228,7 +229,7 @@ def break_machine(machines: NodeContainers, cluster: KindCluster, node: str, how
         case "kubelet":
             machines.exec(node, ["systemctl", "stop", "kubelet"])
         case "partition":
-            machines.exec(node, ["sh", "-ec", cutting_script(f"{cluster.name}-control-plane")])
+            machines.exec(node, ["sh", "-ec", cutting_script(control_plane_name(cluster))])
 
 
 def breakage_words(machines: NodeContainers, node: str, how: Breakage) -> str:
