@@ -7,7 +7,7 @@ import pytest
 
 from harness.kind.cluster import find_cluster, state_path, write_state
 from tests.docs.pages import blocks_of, commands_in, run
-from tests.unit.targets.kubernetes.fake_host import cluster_at
+from tests.unit.clusters import cluster_at
 
 PROGRAM = '#!/bin/sh\necho "$KUBECONFIG: $*"\n'
 

@@ -27,7 +27,7 @@ from harness.targets.kubernetes.pod_edits import PodEdits
 from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
 from tests.docs.pages import DOCS, files_of, matches, run, run_page
-from tests.unit.targets.kubernetes.fake_host import cluster_at
+from tests.unit.clusters import cluster_at
 
 PAGE = "own-cluster-job.md"
 TEXT = (DOCS / PAGE).read_text(encoding="utf-8")

@@ -6,21 +6,9 @@ import msgspec
 import pytest
 
 from harness.cli import clusters, doctor
-from harness.kind import DEFAULT_TOPOLOGY, KindCluster
+from tests.unit.clusters import cluster_at
 
-CLUSTER = KindCluster(
-    name="c",
-    kubeconfig=Path("/cache/of me/kubeconfig"),
-    kubectl=Path("/cache/kubectl"),
-    uid="u",
-    topology=DEFAULT_TOPOLOGY,
-    versions={"kubernetes": "1.2"},
-    shared_dir=Path("/shared"),
-    checkout_dir=Path("/checkout"),
-    environment_dir=Path("/environment"),
-    job_image="image",
-    made_from="bundle",
-)
+CLUSTER = cluster_at(Path("/cache"), name="c", kubeconfig=Path("/cache/of me/kubeconfig"), versions={"kubernetes": "1.2"})
 COMMAND = "/cache/kubectl --kubeconfig '/cache/of me/kubeconfig' get pods --all-namespaces"
 
 

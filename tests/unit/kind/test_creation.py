@@ -12,7 +12,7 @@ from harness.kind.commands import CommandFailedError
 from harness.kind.creation import Wish, bring_up
 from harness.kind.health import ANSWER_S
 from harness.kind.lock import Turn
-from harness.kind.topology import DEFAULT_TOPOLOGY
+from tests.unit.clusters import cluster_at
 
 SILENT = "the cluster does not answer; run `harness up kind`"
 MADE = "materials are asked for"
@@ -43,19 +43,7 @@ class Ground:
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
-    cluster = KindCluster(
-        name=CLUSTER_NAME,
-        kubeconfig=Path("/k"),
-        kubectl=Path("/kubectl"),
-        uid="u",
-        topology=DEFAULT_TOPOLOGY,
-        versions={},
-        shared_dir=Path("/s"),
-        checkout_dir=Path("/w"),
-        environment_dir=Path("/e"),
-        job_image="j",
-        made_from="pulled",
-    )
+    cluster = cluster_at(Path("/c"), name=CLUSTER_NAME, made_from="pulled")
     ground = Ground(cluster, silent_for=0)
 
     def refuse_to_make(*_: object) -> None:

@@ -10,24 +10,12 @@ from harness.errors import UnknownNameError
 from harness.kind import cluster as cluster_module
 from harness.kind import node_network, nodes
 from harness.kind.cache import cluster_dir
-from harness.kind.cluster import OWNER_MOUNT, KindCluster
+from harness.kind.cluster import OWNER_MOUNT
 from harness.kind.commands import CommandFailedError
 from harness.kind.nodes import NodeContainers, NodeState, is_control_plane_off, pools_by_node
-from harness.kind.topology import DEFAULT_TOPOLOGY
+from tests.unit.clusters import cluster_at
 
-CLUSTER = KindCluster(
-    name="c",
-    kubeconfig=Path("/k"),
-    kubectl=Path("/kubectl"),
-    uid="u",
-    topology=DEFAULT_TOPOLOGY,
-    versions={},
-    shared_dir=Path("/s"),
-    checkout_dir=Path("/w"),
-    environment_dir=Path("/e"),
-    job_image="j",
-    made_from="bundle",
-)
+CLUSTER = cluster_at(Path("/"), name="c", kubeconfig=Path("/k"))
 
 
 class FakeCluster:

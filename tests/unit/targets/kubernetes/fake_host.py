@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from harness.capabilities import Launch
 from harness.clock import ManualClock
-from harness.kind import DEFAULT_TOPOLOGY, KindCluster, NodeContainers
+from harness.kind import NodeContainers
 from harness.targets.kubernetes.api import (
     CLUSTER_QUEUES,
     JOBS,
@@ -28,6 +28,7 @@ from harness.targets.kubernetes.nodes import NodeHosting
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.queue import QueueHosting
 from harness.targets.kubernetes.watching import Change
+from tests.unit.clusters import cluster_at
 from tests.unit.targets.kubernetes.fake_api import FakeApi
 from tests.unit.targets.kubernetes.fake_node_containers import FakeNodeContainers
 
@@ -138,20 +139,3 @@ class Host(NodeHosting, QueueHosting, ControlPlaneHosting):
             pod_labels = {**labels, "batch.kubernetes.io/job-completion-index": str(rank)}
             metadata = {"name": f"job-0-{rank}", "namespace": NAMESPACE, "labels": pod_labels, "ownerReferences": owner}
             self.put(PODS, {"metadata": metadata, "spec": {"nodeName": f"worker{rank + 2}"}, "status": {"phase": "Running"}})
-
-
-def cluster_at(directory: Path) -> KindCluster:
-    """A record of a cluster that is not there."""
-    return KindCluster(
-        name="chaos-harness",
-        kubeconfig=directory / "kubeconfig",
-        kubectl=directory / "kubectl",
-        uid="uid",
-        topology=DEFAULT_TOPOLOGY,
-        versions={},
-        shared_dir=directory,
-        checkout_dir=directory,
-        environment_dir=directory,
-        job_image="chaos-harness-job:1",
-        made_from="bundle",
-    )

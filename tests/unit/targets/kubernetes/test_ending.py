@@ -8,8 +8,8 @@ from harness.targets.kubernetes import ending as module
 from harness.targets.kubernetes.api import NAMESPACES, PODS, WORKLOADS, ApiError
 from harness.targets.kubernetes.ending import ANSWERS_S, Ending
 from harness.targets.kubernetes.run_record import RunRecord
+from tests.unit.clusters import cluster_at
 from tests.unit.targets.kubernetes.fake_api import FakeApi
-from tests.unit.targets.kubernetes.fake_host import cluster_at
 from tests.unit.targets.kubernetes.fake_machines import FakeMachines
 
 LABELS = {"chaos-harness-allow": "true", "chaos-harness/run-id": "run-1"}

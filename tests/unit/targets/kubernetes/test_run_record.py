@@ -19,7 +19,7 @@ from harness.targets.kubernetes.run_record import (
     write_record,
 )
 from harness.undo import NothingToUndo, RestoreCluster, UndoJournal
-from tests.unit.targets.kubernetes.fake_host import cluster_at
+from tests.unit.clusters import cluster_at
 
 RECORD = RunRecord(
     run_id="run-1",

@@ -17,7 +17,7 @@ from harness.targets.kubernetes.run_storage import RunStorage
 from harness.targets.kubernetes.submission import Submission
 from scenarios import CATALOGUE
 from tests.detection.cluster_trials import CLUSTER_TRIALS
-from tests.unit.targets.kubernetes.fake_host import cluster_at
+from tests.unit.clusters import cluster_at
 
 MANIFESTS = Path(__file__).resolve().parents[4] / "scenarios" / "manifests"
 SCENARIOS = (*CATALOGUE.values(), *(trial.scenario for trial in CLUSTER_TRIALS))

@@ -49,9 +49,9 @@ from harness.targets.kubernetes.fidelity import FIDELITY
 from harness.targets.kubernetes.leftovers import left_behind, remove_left_behind
 from harness.targets.kubernetes.run_record import read_record, record_path
 from harness.undo import MendNode, RestoreCluster, UndoJournal
+from tests.unit.clusters import cluster_at
 from tests.unit.targets.kubernetes.cluster_objects import condition
 from tests.unit.targets.kubernetes.fake_api import FakeApi
-from tests.unit.targets.kubernetes.fake_host import cluster_at
 from tests.unit.targets.kubernetes.fake_machines import FakeMachines
 
 RUN = "run-1"
@@ -171,7 +171,7 @@ def api() -> ClusterApi:
 def make(tmp_path: Path, api: ClusterApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Run]]:
     shared = tmp_path / "s"
     shared.mkdir()
-    cluster = __import__("msgspec").structs.replace(cluster_at(tmp_path), shared_dir=shared)
+    cluster = cluster_at(tmp_path, shared_dir=shared)
     machines = FakeMachines(DEFAULT_TOPOLOGY, api, off=["dws-pool"])
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     for module in (target, ending):
@@ -591,7 +591,7 @@ def test_a_cluster_that_does_not_know_us_is_another(make, api, status, reason):
 def test_a_cluster_that_was_taken_down_meanwhile_is_not_hurt(make, monkeypatch, tmp_path, is_made_anew):
     run = make()
     run.until_seen(ExecutionStarted)
-    anew = __import__("msgspec").structs.replace(cluster_at(tmp_path), uid="another")
+    anew = cluster_at(tmp_path, uid="another")
     monkeypatch.setattr(target, "find_cluster", lambda: anew if is_made_anew else None)
 
     with pytest.raises(LookupError, match="was taken down or made anew"):

@@ -18,7 +18,8 @@ from harness.targets.kubernetes.quota import nominal_quota
 from harness.targets.kubernetes.run_record import RunRecord, write_record
 from harness.targets.kubernetes.undoing import Restorer
 from harness.undo import AwaitControlPlane, DeleteObject, MendNode, Reactivate, RestoreCluster, RestoreImage, RestoreQuota, Uncordon
-from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host, cluster_at
+from tests.unit.clusters import cluster_at
+from tests.unit.targets.kubernetes.fake_host import NAMESPACE, TPU, Host
 
 QUOTA = RestoreQuota(queue="cluster-queue", flavor="on-demand", resource=TPU, quota="16")
 LIMIT = DeleteObject(api_version="v1", resource="resourcequotas", namespace=NAMESPACE, name="chaos-harness-limit")
