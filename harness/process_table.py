@@ -189,8 +189,29 @@ def _read_row_from_proc(pid: int) -> ProcessRow | None:
         return None
     # The name in parentheses may hold anything: fields are counted from its end. 0 state, 1 parent, 3 session, 19 start in ticks.
     fields = data.rpartition(b")")[2].split()
-    state = _STATES_OF_PROC.get(fields[0], "running")
+    state = "stopped" if fields[0] == b"D" and _is_held_by_its_child(pid) else _STATES_OF_PROC.get(fields[0], "running")
     return ProcessRow(pid=pid, parent=int(fields[1]), session=int(fields[3]), state=state, started=float(fields[19]))
+
+
+def _is_held_by_its_child(pid: int) -> bool:
+    """Whether a process that waits and cannot be interrupted was told to stop and waits for a child that has stopped.
+
+    After ``vfork`` the parent waits, uninterruptible for all but SIGKILL, until its child has called ``execve`` or has ended; a
+    SIGSTOP stays pending for as long, and the kernel shows it as D and never as T. Shells start their commands so.
+
+    Source: https://man7.org/linux/man-pages/man2/vfork.2.html, https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+    """
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()
+    except OSError:
+        return False
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    pending = int(fields.get("SigPnd", "0"), 16) | int(fields.get("ShdPnd", "0"), 16)
+    if not pending >> (signal.SIGSTOP - 1) & 1:
+        return False
+    rows = [_read_row_from_proc(int(child)) for child in children]
+    return any(row is not None and row.state == "stopped" for row in rows)
 
 
 def _carries(pid: int, marks: Sequence[bytes]) -> bool:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from harness.process_table import ProcessRow, ProcessTable, is_there, read_row, read_row_portably, read_table, send_to
+from harness.process_table import HAS_PROC, ProcessRow, ProcessTable, is_there, read_row, read_row_portably, read_table, send_to
 from harness.targets.local.processes import find_processes
 
 
@@ -74,6 +76,41 @@ def test_this_process_is_in_the_table_and_never_its_own_prey(monkeypatch):
 def test_a_process_that_is_gone_has_no_row():
     assert read_row(2**22 + 1) is None
     assert read_row_portably(2**22 + 1) is None
+
+
+HELD = """
+import ctypes, signal
+libc, stack = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 16)
+CLONE_VFORK = 0x4000
+top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack)) & ~15)
+libc.clone(ctypes.cast(libc["raise"], ctypes.c_void_p), top, CLONE_VFORK | signal.SIGCHLD, ctypes.c_void_p(signal.SIGSTOP))
+"""
+
+
+def until(condition):
+    deadline_s = time.monotonic() + 60
+    while not (value := condition()):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.001)
+    return value
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="only Linux has a state of its own for who waits in vfork")
+def test_who_waits_in_vfork_for_a_stopped_child_is_stopped_once_it_is_told():
+    def states():
+        return {pid: held.state for pid in (process.pid, child) if (held := read_row(pid))}
+
+    with subprocess.Popen([sys.executable, "-S", "-c", HELD]) as process:
+        (child,) = until(lambda: read_table().descendants(process.pid))
+        until(lambda: states() == {process.pid: "running", child: "stopped"})
+
+        process.send_signal(signal.SIGSTOP)
+        until(lambda: states() == {process.pid: "stopped", child: "stopped"})
+
+        process.send_signal(signal.SIGCONT)
+        until(lambda: states() == {process.pid: "running", child: "stopped"})
+        os.kill(child, signal.SIGCONT)
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("has_descriptors", [True, False])
