@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 from harness.checkers.cluster import doubt_end, tasks_of, unseen
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import SubmissionSeen
+from harness.history import SubmissionSeen, WorkloadSeen
 from harness.scenario.expectations import SubmittedOnce
 from harness.verdict import Finding, counted
 
 CHECKER = "submitted-once"
+
+DOUBLED_WITHIN_S = 5.0
+"""Between the two looks lie milliseconds; a workload that is made anew long after is another matter, as when somebody deleted the first."""
 
 
 def check(_expectation: SubmittedOnce, evidence: Evidence) -> Finding:
@@ -26,8 +29,36 @@ def check(_expectation: SubmittedOnce, evidence: Evidence) -> Finding:
         ruling.facts += [_told(task, event) for event in sorted(first_seen.values(), key=lambda event: event.t_s)]
         if len(first_seen) > 1:
             ruling.broken.append(f"task {task} was submitted {len(first_seen)} times: {_listed(list(first_seen.values()))}")
+        ruling.broken += _doubled(task, evidence)
     ruling.measures = {"objects": float(objects)}
     return ruling.conclude(CHECKER, f"{counted(objects, 'object')} for {counted(len(tasks_of(evidence)), 'task')}, none submitted again")
+
+
+def _doubled(task: int, evidence: Evidence) -> list[str]:
+    """A second workload beside a first one that had no quota yet: Kueue has queued one object twice.
+
+    An elastic job gets one more when it grows, and then its first has been admitted. Kueue 0.17 and 0.19 name the workload of an elastic
+    RayJob by the generation of its RayCluster, which KubeRay makes and removes while Kueue suspends the RayJob: where Kueue looks twice
+    before it has seen its own first workload, it makes a second one, and the RayJob may follow neither.
+
+    Source: sigs.k8s.io/kueue v0.17.0, ``GetWorkloadNameExtraPart`` (pkg/controller/jobs/raycluster/common.go), ``EnsureWorkloadSlices``
+        (pkg/workloadslicing/workloadslicing.go).
+    """
+    without_quota: dict[str, WorkloadSeen] = {}  # as each was first seen
+    known, found = set[str](), list[str]()
+    for seen in (event for event in evidence.of_type(WorkloadSeen) if event.task == task):
+        if seen.uid not in known:
+            found += [
+                f"Kueue made a second workload of task {task}, {seen.name} at {seen.t_s:.2f} s, beside {first.name} of {first.t_s:.2f} s, "
+                "which had no quota yet: one object queued twice is Kueue's mistake, not the job's"
+                for first in without_quota.values()
+                if seen.t_s - first.t_s < DOUBLED_WITHIN_S
+            ]
+            without_quota[seen.uid] = seen
+        if seen.holds("QuotaReserved"):
+            without_quota.pop(seen.uid, None)
+        known.add(seen.uid)
+    return found
 
 
 def _told(task: int, seen: SubmissionSeen) -> str:

@@ -1,6 +1,6 @@
 """Each task is one object, and stays it."""
 
-from harness.checkers.submission import check
+from harness.checkers.submission import DOUBLED_WITHIN_S, check
 from harness.scenario import Platform
 from harness.scenario.expectations import SubmittedOnce
 from harness.verdict import Finding, Outcome
@@ -34,3 +34,16 @@ def test_every_task_must_have_been_seen():
     run = ClusterRun(platform=Platform(tasks=2)).submit()
     assert judge(run.fork().close()).outcome is Outcome.UNKNOWN
     assert judge(run.submit(task=1).close()).outcome is Outcome.VALID
+
+
+def test_a_second_workload_beside_one_that_waits_is_one_object_queued_twice():
+    finding = judge(ClusterRun().submit().queued().kueue(uid="w-another", name="another").close())
+    assert finding.outcome is Outcome.INVALID
+    assert "Kueue made a second workload of task 0, another at" in finding.reason
+
+
+def test_a_second_workload_is_right_where_an_elastic_job_has_grown_or_the_first_is_long_gone():
+    grown = ClusterRun().submit().admit().kueue(uid="w-another", name="another")
+    assert judge(grown.close()).outcome is Outcome.VALID
+    later = ClusterRun().submit().queued().watch(DOUBLED_WITHIN_S).kueue(uid="w-another", name="another")
+    assert judge(later.close()).outcome is Outcome.VALID
