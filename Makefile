@@ -35,7 +35,7 @@ chaos-docker: $(STAMP) ## The catalogue in containers
 chaos-kind: $(STAMP) ## The GKE guide's proof and one scenario of each kind of failure, on the local cluster: under 25 minutes
 	@$(BIN)/harness run --tag short --slow --target kind --seed $(SEED)
 
-chaos-kind-all: $(STAMP) ## Every scenario of a cluster: hours
+chaos-kind-all: $(STAMP) ## Every scenario of a cluster: an hour and a quarter
 	@$(BIN)/harness run --all --slow --target kind --seed $(SEED)
 
 test: $(STAMP) ## The project's own tests; those of containers and of the cluster where an engine and a cluster are up
