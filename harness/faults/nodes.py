@@ -245,7 +245,7 @@ class ActiveInterruption(_Mended):
         """See ``ActiveFault``."""
         if self._stage != "gone" or not self._are("Deleted"):
             return ""
-        return "; ".join(filter(None, (self._pods.told(), gone_words(self._seen, self._nodes))))
+        return "; ".join(filter(None, (self._pods.told(), self._pods.left(), gone_words(self._seen, self._nodes))))
 
     def _choose(self) -> Iterable[str]:
         victim = self._scene.victim

@@ -39,6 +39,10 @@ class PodsAwaited:
         """What became of each."""
         return "; ".join(f"pod {self._names[uid]} ({uid}) {end}" for uid, end in self._ends.items())
 
+    def left(self) -> str:
+        """Those that have not ended."""
+        return "; ".join(f"pod {name} ({uid}) has not ended" for uid, name in self._names.items() if uid not in self._ends)
+
 
 class ActivePodRemoval(OneWay):
     """Each pod of the victim is removed by ``remove``; seen when the last of them has ended or is gone, by their uids."""

@@ -245,6 +245,8 @@ def test_a_spot_machine_does_not_wait_for_a_pod_that_ignores_its_end(make, targe
     act(fault)
 
     assert target.done[-1] == ("lose_nodes", BOTH)
+    evidence = act(fault, [node(name, "Deleted") for name in BOTH])
+    assert evidence.startswith("pod host-0 (uid-0) has not ended; pod host-1 (uid-1) has not ended; node ")
 
 
 def test_a_host_error_has_no_notice(make, target) -> None:
