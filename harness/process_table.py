@@ -41,6 +41,10 @@ class ProcessTable:
         """Those whose environment has all the entries ``marks``; this process is never among them."""
         return {pid for pid in self.rows if pid != os.getpid() and _carries(pid, marks)}
 
+    def beginners(self, parent: int) -> set[int]:
+        """The living children of a process whose environment is empty: of a program that begins it cannot be read yet."""
+        return {row.pid for row in self.rows.values() if row.parent == parent and row.state != "gone" and _is_without_environment(row.pid)}
+
     def family(self, seeds: Iterable[int]) -> set[int]:
         """The seeds, their descendants, and all that share a session with one of these, but for our own session."""
         children: dict[int, list[int]] = defaultdict(list)
@@ -222,6 +226,13 @@ def _carries(pid: int, marks: Sequence[bytes]) -> bool:
     except OSError:
         return False
     return all(mark in entries for mark in marks)
+
+
+def _is_without_environment(pid: int) -> bool:
+    try:
+        return HAS_PROC and not Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
 
 
 def _carries_portably(pid: int, marks: Sequence[bytes]) -> bool:

@@ -88,6 +88,7 @@ class RunningExecution:
         )
         self._resources = contextlib.ExitStack()
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
+        self._record: ExecutionRecord | None = None
 
     def begin(self) -> None:
         """Open what the execution needs and start its first attempts.
@@ -97,8 +98,9 @@ class RunningExecution:
             StoreError: When its log or an event file cannot be created.
         """
         launch = self.launch
-        self._record = ExecutionRecord(LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name), self._clock)
-        self._resources.callback(self._record.close)
+        record = ExecutionRecord(LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name), self._clock)
+        self._resources.callback(record.close)
+        self._record = record
         self._maker.open(self._resources, self.attempts)
         self.pending.append(
             ExecutionStarted(
@@ -115,7 +117,7 @@ class RunningExecution:
     @property
     def is_over(self) -> bool:
         """Whether all tasks have ended and ``poll`` has told everything about them."""
-        return self._record.is_complete and not self.pending
+        return self._record is not None and self._record.is_complete and not self.pending
 
     def t_s(self) -> float:
         """Now, as the history counts."""
@@ -123,6 +125,7 @@ class RunningExecution:
 
     def poll(self) -> list[Event]:
         """Make the platform's next moves and read everything."""
+        assert self._record is not None, "it has begun"
         if self.rules.has_starts:
             self._start_attempts_or_explain()
         self._make_moves()
@@ -201,7 +204,8 @@ class RunningExecution:
             last += self._look()
         for attempt in list(self.attempts.values()):
             last += self._finish_attempt(attempt)
-        self._record.log(last)
+        if self._record is not None:  # an interrupt may come before it is opened
+            self._record.log(last)
 
     def close(self) -> None:
         """End what is left of the run and free everything, whatever fails on the way."""

@@ -78,6 +78,15 @@ def test_a_process_that_is_gone_has_no_row():
     assert read_row_portably(2**22 + 1) is None
 
 
+@pytest.mark.skipif(not HAS_PROC, reason="told from /proc")
+def test_a_child_without_an_environment_may_be_a_program_that_begins():
+    with subprocess.Popen(["sleep", "60"], env={}) as bare, subprocess.Popen(["sleep", "60"], env={"A": "1"}) as named:
+        until(lambda: read_table().beginners(os.getpid()) == {bare.pid})
+        assert read_table().beginners(bare.pid) == set()
+        bare.kill()
+        named.kill()
+
+
 HELD = """
 import ctypes, signal
 libc, stack = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 16)

@@ -18,7 +18,7 @@ from harness.protocol.output import JobOutput, PipeSource
 from harness.targets.local.environment import environment_of, event_path, marks_of
 from harness.targets.local.process_group import ProcessGroup
 from harness.targets.local.processes import end_processes
-from harness.targets.local.scratch import make_scratch_directory
+from harness.targets.local.scratch import make_scratch_directory, remove_scratch_directories
 from harness.targets.local.storage import StorageInForce
 from harness.targets.local.storage_rules import StorageRules, interposed
 from harness.targets.local.subreaper import subreaper
@@ -42,6 +42,7 @@ class LocalAttempts:
         if self._launch.armed or self._launch.interpose_storage:
             self._sockets = make_socket_directory(self._launch.run_id)
             resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
+        resources.callback(remove_scratch_directories, self._launch.run_id)  # of an attempt that an interrupt kept from being held
         subreaper.acquire()
         resources.callback(subreaper.release)
         resources.callback(self._end_escaped, held)

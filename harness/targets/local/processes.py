@@ -14,6 +14,9 @@ from harness.targets.local.subreaper import subreaper
 END_S_MAX = 5.0
 """SIGKILL acts within milliseconds; a process that large memory or a stuck disk keeps longer is left and named."""
 
+BEGIN_S_MAX = 0.1
+"""Between the moment at which a program is known to have been started and that at which its environment can be read lie microseconds."""
+
 END_ROUND_S = 0.002
 """Between two looks whether the killed are gone."""
 
@@ -30,10 +33,19 @@ def find_processes(run_id: str) -> list[int]:
 
 
 def end_processes(run_id: str, clock: Clock) -> list[int]:
-    """Kill all processes of a run and wait until they are gone; returns those that did not go within ``END_S_MAX``."""
-    deadline_s = clock.monotonic_s() + END_S_MAX
+    """Kill all processes of a run and wait until they are gone; returns those that did not go within ``END_S_MAX``.
+
+    The kernel closes the descriptors of ``execve`` before it sets up the new environment: one whose start is known already may not be
+    known as the run's yet, and is waited for.
+    """
+    began_s = clock.monotonic_s()
+    deadline_s = began_s + END_S_MAX
     killed: set[int] = set()
-    while found := find_processes(run_id):
+    while True:
+        are_beginning = bool(read_table().beginners(os.getpid())) and clock.monotonic_s() < began_s + BEGIN_S_MAX  # asked first
+        found = find_processes(run_id)
+        if not found and not are_beginning:
+            break
         for pid in found:
             send(pid, signal.SIGKILL)
         killed.update(found)
