@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.capabilities import Launch, Processes
 from harness.clock import Clock
 from harness.cloud_run.running import Attempts, RunningExecution, not_startable
-from harness.errors import StoreError
+from harness.errors import HarnessError, StoreError
 from harness.history import AttemptAbandoned, BarrierReached, Cause, Event
 from harness.protocol.attempt_key import AttemptKey
 
@@ -57,11 +57,18 @@ class CloudRunTarget(ABC):
         try:
             self._running.begin()
         except OSError as error:
-            self.stop()
+            self._stop_after(error)
             raise self._not_startable(launch, error) from error
-        except BaseException:
-            self.stop()
+        except BaseException as error:
+            self._stop_after(error)
             raise
+
+    def _stop_after(self, error: BaseException) -> None:
+        """End what was begun; what fails at that does not hide why."""
+        try:
+            self.stop()
+        except HarnessError as other:
+            error.add_note(f"and while ending what was begun: {other}")
 
     def poll(self) -> Sequence[Event]:
         """See ``Target``."""
