@@ -43,7 +43,7 @@ class ProcessTable:
 
     def beginners(self, parent: int) -> set[int]:
         """The living children of a process whose environment is empty: of a program that begins it cannot be read yet."""
-        return {row.pid for row in self.rows.values() if row.parent == parent and row.state != "gone" and _is_without_environment(row.pid)}
+        return {row.pid for row in self.rows.values() if row.parent == parent and row.state != "gone" and _read_environment(row.pid) == b""}
 
     def family(self, seeds: Iterable[int]) -> set[int]:
         """The seeds, their descendants, and all that share a session with one of these, but for our own session."""
@@ -132,11 +132,7 @@ def inside_id(pid: int) -> int:
 
     Source: https://man7.org/linux/man-pages/man7/pid_namespaces.7.html
     """
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), 0)
+    return int(_read_status(pid).get("NSpid", "0").split()[-1])
 
 
 def send(pid: int, number: int) -> bool:
@@ -205,14 +201,13 @@ def _is_held_by_its_child(pid: int) -> bool:
 
     Source: https://man7.org/linux/man-pages/man2/vfork.2.html, https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
     """
+    status = _read_status(pid)
+    pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
+    if not pending >> (signal.SIGSTOP - 1) & 1:
+        return False
     try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
         children = Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()
     except OSError:
-        return False
-    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-    pending = int(fields.get("SigPnd", "0"), 16) | int(fields.get("ShdPnd", "0"), 16)
-    if not pending >> (signal.SIGSTOP - 1) & 1:
         return False
     rows = [_read_row_from_proc(int(child)) for child in children]
     return any(row is not None and row.state == "stopped" for row in rows)
@@ -221,18 +216,25 @@ def _is_held_by_its_child(pid: int) -> bool:
 def _carries(pid: int, marks: Sequence[bytes]) -> bool:
     if not HAS_PROC:
         return _carries_portably(pid, marks)
-    try:
-        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    entries = (_read_environment(pid) or b"").split(b"\0")
     return all(mark in entries for mark in marks)
 
 
-def _is_without_environment(pid: int) -> bool:
+def _read_status(pid: int) -> dict[str, str]:
+    """The fields of a process's status by name; empty when it is gone."""
     try:
-        return HAS_PROC and not Path(f"/proc/{pid}/environ").read_bytes()
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return False
+        return {}
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def _read_environment(pid: int) -> bytes | None:
+    """As the kernel holds it; None when it cannot be read, as where there is no ``/proc``."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
 
 
 def _carries_portably(pid: int, marks: Sequence[bytes]) -> bool:

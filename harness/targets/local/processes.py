@@ -7,7 +7,7 @@ import os
 import signal
 
 from harness.clock import Clock
-from harness.process_table import read_table, send
+from harness.process_table import ProcessTable, read_table, send
 from harness.protocol.variables import RUN_ID_VARIABLE
 from harness.targets.local.subreaper import subreaper
 
@@ -26,7 +26,10 @@ def find_processes(run_id: str) -> list[int]:
 
     One that writes its title over its environment, as Ray's agents do, is known by its parents alone.
     """
-    table = read_table()
+    return _processes_in(read_table(), run_id)
+
+
+def _processes_in(table: ProcessTable, run_id: str) -> list[int]:
     marked = table.carrying([f"{RUN_ID_VARIABLE}={run_id}".encode()])
     family = marked.union(*(table.descendants(pid) for pid in marked)) - {os.getpid()}
     return sorted(pid for pid in family if table.is_alive(pid))
@@ -42,8 +45,9 @@ def end_processes(run_id: str, clock: Clock) -> list[int]:
     deadline_s = began_s + END_S_MAX
     killed: set[int] = set()
     while True:
-        are_beginning = bool(read_table().beginners(os.getpid())) and clock.monotonic_s() < began_s + BEGIN_S_MAX  # asked first
-        found = find_processes(run_id)
+        table = read_table()
+        are_beginning = bool(table.beginners(os.getpid())) and clock.monotonic_s() < began_s + BEGIN_S_MAX  # asked first
+        found = _processes_in(table, run_id)
         if not found and not are_beginning:
             break
         for pid in found:
