@@ -67,6 +67,9 @@ class RunningExecution:
         rules: The state machine.
         attempts: Those that run or of which something is left, abandoned ones included.
         pending: Events that the next ``poll`` returns.
+
+    Raises:
+        StoreError: When its log cannot be created.
     """
 
     def __init__(self, launch: Launch, clock: Clock, attempts: Attempts) -> None:
@@ -88,19 +91,18 @@ class RunningExecution:
         )
         self._resources = contextlib.ExitStack()
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
-        self._record: ExecutionRecord | None = None
+        log = LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name)
+        self._record = ExecutionRecord(log, clock)
+        self._resources.callback(self._record.close)
 
     def begin(self) -> None:
         """Open what the execution needs and start its first attempts.
 
         Raises:
             OSError: When a program cannot be started.
-            StoreError: When its log or an event file cannot be created.
+            StoreError: When an event file cannot be created.
         """
         launch = self.launch
-        record = ExecutionRecord(LogEntries(launch.logs_dir / "entries.jsonl", job=launch.job, execution=self.name), self._clock)
-        self._resources.callback(record.close)
-        self._record = record
         self._maker.open(self._resources, self.attempts)
         self.pending.append(
             ExecutionStarted(
@@ -117,7 +119,7 @@ class RunningExecution:
     @property
     def is_over(self) -> bool:
         """Whether all tasks have ended and ``poll`` has told everything about them."""
-        return self._record is not None and self._record.is_complete and not self.pending
+        return self._record.is_complete and not self.pending
 
     def t_s(self) -> float:
         """Now, as the history counts."""
@@ -125,7 +127,6 @@ class RunningExecution:
 
     def poll(self) -> list[Event]:
         """Make the platform's next moves and read everything."""
-        assert self._record is not None, "it has begun"
         if self.rules.has_starts:
             self._start_attempts_or_explain()
         self._make_moves()
@@ -204,8 +205,7 @@ class RunningExecution:
             last += self._look()
         for attempt in list(self.attempts.values()):
             last += self._finish_attempt(attempt)
-        if self._record is not None:  # an interrupt may come before it is opened
-            self._record.log(last)
+        self._record.log(last)
 
     def close(self) -> None:
         """End what is left of the run and free everything, whatever fails on the way."""
