@@ -99,8 +99,8 @@ def _judge_work(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling)
             ruling.doubts.append(f"task {account.task} was never seen to end, although the run was closed as finished")
         elif not account.finished.succeeded:
             why = why_never_run(account.task, evidence)
-            told = f"{account}{_after(account.finished.detail)}{_because(account, evidence)}"
-            ruling.broken.append(f"{why}; {account}" if why else told)
+            told = f"{why}; {account}" if why else f"{account}{_after(account.finished.detail)}{_because(account, evidence)}"
+            ruling.broken.append(told)
         else:
             _judge_success(account, evidence, ruling)
 

@@ -31,9 +31,10 @@ def why_never_run(task: int, evidence: Evidence) -> str:
 
 def why_pods_ended(task: int, evidence: Evidence) -> str:
     """What Kubernetes says of the last pod of a task that failed, or does not begin; empty when it says nothing of any."""
+    end_s = evidence.looked_s
     told: dict[str, PodSeen] = {}
     for seen in evidence.of_type(PodSeen):
-        if seen.task != task or seen.t_s > evidence.looked_s:
+        if seen.task != task or seen.t_s > end_s:
             continue
         if seen.phase in ("Running", "Succeeded") and not seen.reason:
             told.pop(seen.name, None)  # what had kept it from that is over
@@ -50,8 +51,7 @@ def why_pods_ended(task: int, evidence: Evidence) -> str:
 
 def _failure(pod: str, evidence: Evidence) -> str:
     """The last event that tells why a container of a pod did not begin."""
-    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= evidence.looked_s]
-    telling = [event for event in warned if event.object_name == f"Pod/{pod}" and event.reason.startswith(WHY_NOT)]
+    telling = [event for event in _warnings(evidence) if event.object_name == f"Pod/{pod}" and event.reason.startswith(WHY_NOT)]
     return f": {' '.join(telling[-1].message.split())}" if telling else ""
 
 
@@ -71,10 +71,15 @@ def _has_run(task: int, evidence: Evidence) -> bool:
 def _warning(task: int, evidence: Evidence) -> str:
     """The last event that warns of what keeps its objects from running."""
     names = _names_of(task, evidence)
-    warned = [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= evidence.looked_s]
-    mine = [event for event in warned if _is_of(event.object_name, names)]
+    mine = [event for event in _warnings(evidence) if _is_of(event.object_name, names)]
     telling = [event for event in mine if event.reason.startswith(WHY_NOT)] or mine
     return f"{telling[-1].object_name}: {telling[-1].reason}: {' '.join(telling[-1].message.split())}" if telling else ""
+
+
+def _warnings(evidence: Evidence) -> list[ClusterEventSeen]:
+    """Those of the run; what comes later is of our own healing and cleaning."""
+    end_s = evidence.looked_s
+    return [event for event in evidence.of_type(ClusterEventSeen) if event.is_warning and event.t_s <= end_s]
 
 
 def _names_of(task: int, evidence: Evidence) -> set[str]:
@@ -91,6 +96,7 @@ def _is_of(object_name: str, names: set[str]) -> bool:
 
 def _note(task: int, evidence: Evidence) -> str:
     """What Kueue said last of its place in the queue."""
-    stays = [stay for stay in evidence.lineage.stays_of(task) if stay.begin_s <= evidence.looked_s]
-    said = [(note, stay.state) for stay in stays for t_s, note in stay.notes if t_s <= evidence.looked_s]
+    end_s = evidence.looked_s
+    stays = [stay for stay in evidence.lineage.stays_of(task) if stay.begin_s <= end_s]
+    said = [(note, stay.state) for stay in stays for t_s, note in stay.notes if t_s <= end_s]
     return f"its workload was {said[-1][1]}: {said[-1][0]}" if said else ""
