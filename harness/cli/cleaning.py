@@ -115,11 +115,12 @@ def _take_away(run_id: str, name: str, clock: Clock) -> Iterator[Told]:
     """What is left on any target; what cannot be taken away is said, and left for the next time."""
     try:
         left = left_behind(run_id)
-        if left:
-            yield Told(What.BEGUN, name, f"{_when()}takes away what is left: {', '.join(left)}")
-        for line in remove_left_behind(run_id, clock) if left else []:
+        if not left:
+            return
+        yield Told(What.BEGUN, name, f"{_when()}takes away what is left: {', '.join(left)}")
+        for line in remove_left_behind(run_id, clock):
             yield Told(What.DONE, name, line)
-        still = left_behind(run_id) if left else []
+        still = left_behind(run_id)
         if still:
             yield Told(What.FAILED, name, f"still there after that: {', '.join(still)}")
     except (HarnessError, OSError) as error:

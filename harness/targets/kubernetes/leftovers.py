@@ -51,11 +51,12 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
     with Turn(cluster.name).held(clock):
         _refuse_silent(cluster, clock)
         api = Api(cluster.kubeconfig, cluster.context)
-        if record.has_lost_journal():
+        is_lost = record.has_lost_journal()
+        if is_lost:
             make_nodes_whole(cluster, api, NodeContainers(cluster, clock), clock)
         ending = Ending(api, cluster, record, clock)
         ending.end_pods()
-        ending.remove_all(are_nodes_whole=record.has_lost_journal(), may_keep_storage=True)
+        ending.remove_all(are_nodes_whole=is_lost, may_keep_storage=True)
     done = [*ending.done, f"put back the queues and node pools of cluster {cluster.name}"]
     left = read_record(CLUSTER_NAME, run_id)
     try:
