@@ -25,6 +25,8 @@ def raylet(node_id, *more):
 """A node here is a shell with a child and a grandchild beside it: four processes."""
 
 NODE_PROCESSES = 4
+JOB_PROCESSES = 3
+"""The job itself, and its control store with a child."""
 
 TWO_NODES = """
 import signal
@@ -63,7 +65,8 @@ def start(run_job: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
         cli.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\nenv > {tmp_path}/environment\n{answer}\n')
         cli.chmod(0o755)
         run = run_job(python(f"cli = {str(cli)!r}\n{PARTS}{job}"))
-        run.until_true(lambda: len(run.target.process_ids(run.victim())) >= 2 + NODE_PROCESSES)
+        processes = JOB_PROCESSES + NODE_PROCESSES * job.count("raylet(")
+        run.until_true(lambda: len(run.target.process_ids(run.victim())) >= processes)
         return run
 
     return start_run
