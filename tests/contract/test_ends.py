@@ -16,12 +16,12 @@ def leave(number, frame):
     os._exit(143)
 signal.signal(signal.SIGTERM, leave)
 {READY}
-while True: time.sleep(60)
+while True: time.sleep(0.1)
 """
 IGNORES = f"""
 signal.signal(signal.SIGTERM, lambda number, frame: emit("sigterm"))
 {READY}
-while True: time.sleep(60)
+while True: time.sleep(0.1)
 """
 OBEYS_AT_FIRST = f"if attempt: sys.exit(0)\n{OBEYS}"
 

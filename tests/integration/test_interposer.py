@@ -372,7 +372,7 @@ def handle(number, frame):
     sys.exit(143)
 signal.signal({int(number)}, handle)
 print("ready", flush=True)
-signal.pause()
+while True: time.sleep(0.1)  # pause() would miss a signal that comes just before it
 """
     inherited = signal.signal(number, signal.SIG_DFL)  # a test run under nohup ignores SIGHUP, and so would what it starts
     try:

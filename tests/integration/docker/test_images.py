@@ -45,7 +45,7 @@ def test_the_stop_signal_of_an_image_is_not_what_the_platform_sends(start, own_i
     with open_engine() as engine:
         assert engine.stop_signal(own_image) == "SIGINT"
         assert engine.stop_signal(default_image()) == ""
-    code = "signal.signal(signal.SIGINT, lambda *_: os._exit(7))\nemit('ready')\nwhile True: time.sleep(60)"
+    code = "signal.signal(signal.SIGINT, lambda *_: os._exit(7))\nemit('ready')\nwhile True: time.sleep(0.1)"
     run = start(python(code), image=own_image, grace_s=0.3)
     run.until(Marked)
 
