@@ -182,7 +182,7 @@ def test_processes_stand_still_and_go_on(start):
     pids = run.target.process_ids(rank)
     assert pids == (run.of(Booted)[0].pid,)
     assert run.target.signal(run.victim(), signal.SIGSTOP, cause="fault") == run.target.process_ids(run.victim())
-    assert set(run.target.process_states(pids).values()) == {"stopped"}
+    run.until_true(lambda: set(run.target.process_states(pids).values()) == {"stopped"})
     run.poll()
     stood_at = run.of(StepDone)[-1].step
     run.poll()
