@@ -5,10 +5,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+OPTIONS ?=
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install chaos chaos-all test detection lint format bench lock clean docker-up kind-bundle kind-up kind-down chaos-docker chaos-kind chaos-kind-all test-cluster test-cluster-short
+.PHONY: help install chaos chaos-all test test-all detection explore-matrix lint format bench lock clean docker-up kind-bundle kind-up kind-down chaos-docker chaos-kind chaos-kind-all test-cluster test-cluster-short
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -39,7 +40,10 @@ chaos-kind-all: $(STAMP) ## Every scenario of a cluster: an hour and a quarter
 	@$(BIN)/harness run --all --slow --target kind --seed $(SEED)
 
 test: $(STAMP) ## The project's own tests; those of containers and of the cluster where an engine and a cluster are up
-	@$(BIN)/python -m pytest -n $(JOBS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not exhaustive" $(OPTIONS)
+
+test-all: $(STAMP) ## The same with every error of a service at every call, of which `make test` takes a sample
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(OPTIONS)
 
 test-cluster: $(STAMP) ## The project's own tests that need the local cluster: half an hour
 	@HARNESS_REQUIRE=kind $(BIN)/python -m pytest --require kind tests/contract tests/cluster tests/detection/test_cluster_detection.py -k "kind or cluster"
@@ -50,6 +54,9 @@ test-cluster-short: $(STAMP) ## Of these the contract, the simulator against Kue
 
 detection: $(STAMP) ## Every wrong job must be caught, every right one pass: the matrix; with a cluster that is up, what is wrong there too
 	@$(BIN)/python -m pytest -q --no-header -n $(JOBS) -p no:cacheprovider tests/detection
+
+explore-matrix: $(STAMP) ## Every job that is wrong in how it saves, on every storage model: what its kill points show
+	@$(BIN)/python -m tests.detection.kill_points
 
 lint: $(STAMP) ## Style, types, and the import contract
 	@$(BIN)/ruff check .
@@ -77,7 +84,7 @@ kind-down: $(STAMP) ## Take the local cluster down
 	@$(BIN)/harness down kind
 
 lock: ## Pin the dependencies anew (needs uv)
-	@uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --extra pytest --extra docker --extra kind --extra workloads --group dev --no-header --output-file requirements/all.txt
+	@uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --extra pytest --extra docker --extra kind --extra gcp --extra workloads --group dev --no-header --output-file requirements/all.txt
 
 clean: ## End what runs have left behind
 	@$(BIN)/harness clean

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import barrier, counter_start, long_history, pytest_start, two_workers, wall_time
+from benchmarks import barrier, counter_start, long_history, orbax_kill_points, pytest_start, side_by_side, two_workers, wall_time
 from benchmarks.figure import Effort, Figure, Measured, Row
 from benchmarks.table import machine, outcome_of, table_of
 
@@ -18,6 +18,8 @@ FIGURES: tuple[Figure, ...] = (
     long_history.FIGURE,
     counter_start.FIGURE,
     barrier.FIGURE,
+    orbax_kill_points.FIGURE,
+    side_by_side.FIGURE,
 )
 RESULTS = Path(__file__).with_name("results.md")
 
@@ -48,7 +50,8 @@ def page_of(rows: Sequence[Row], measured: Mapping[str, Measured], *, load_befor
     """The whole page: where and when, and the table."""
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     head = f"Measured on {when} by `python -m benchmarks` on {machine()}; load {load_before:.1f} before."
-    return f"# Figures\n\n{head}\n\n{table_of(rows, measured)}"
+    details = [measured[row.name].details for row in rows if measured[row.name].details]
+    return "\n".join([f"# Figures\n\n{head}\n\n{table_of(rows, measured)}", *details])
 
 
 def _measure(wanted: Sequence[str], effort: Effort) -> tuple[list[Row], dict[str, Measured]]:

@@ -39,10 +39,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The samples of one row, one a round."""
+    """The samples of one row, one a round; ``details`` is a section of its own below the table, in Markdown."""
 
     samples: Sequence[float]
     note: str = ""
+    details: str = ""
 
     @property
     def median(self) -> float:

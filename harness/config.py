@@ -5,14 +5,13 @@ allows: with a pattern for steps, kills come at steps; with one for saves, right
 """
 
 import contextlib
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from harness.errors import InvalidDocumentError
-from harness.scenario import Expectation, Injection, Layout, LogPatterns, Outside, Platform, Scenario, Trigger, Workload, convert
+from harness.scenario import Expectation, Injection, Layout, LogPatterns, Outside, Platform, Scenario, Trigger, Workload, convert, read_toml
 from harness.scenario.expectations import (
     BitExactResume,
     Completes,
@@ -56,6 +55,7 @@ class JobTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     logs: LogPatterns = LogPatterns()
     inspect: tuple[str, ...] = ()
     inspect_timeout_s: float = 60.0
+    recovery_timeout_s: float = 0.0
     result: str = ""
 
 
@@ -115,6 +115,60 @@ class TargetTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     docker: DockerTable = DockerTable()
 
 
+class GcpLimitsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[gcp.limits]``: what a plan must stay within to be applied.
+
+    Attributes:
+        blast_radius: Tasks or nodes that one fault hits.
+        gpu_hours: Of all runs of the plan, at worst.
+        duration_s: From the start of the first run to the end of the last one, at worst.
+    """
+
+    blast_radius: int = 1
+    gpu_hours: float = 1.0
+    duration_s: float = 3600.0
+
+    def __post_init__(self) -> None:
+        require(self.blast_radius >= 1, "blast_radius", self.blast_radius, "a number of tasks or nodes >= 1")
+        positive("gpu_hours", self.gpu_hours, zero_allowed=True)
+        positive("duration_s", self.duration_s)
+
+
+class GcpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[gcp]``: where on Google Cloud the job runs; options and ``HARNESS_GCP_*`` say the same, and come first. Nothing has a default.
+
+    Attributes:
+        project: ID of the project.
+        region: Of Cloud Run.
+        bucket: Where checkpoints and orders lie.
+        job: The Cloud Run job to adopt, or to make when there is an ``image``.
+        image: Of the job that is made.
+        service_account: Of the job that is made.
+        gpus: Of one task of the job that is made.
+        gpu_type: Of the job that is made, like ``nvidia-l4``.
+        cluster: A GKE cluster to adopt.
+        zone: Of the cluster.
+        lock_bucket: Where the lock of the project lies, for all who use it; empty: in ``bucket``.
+        limits: What a plan must stay within.
+    """
+
+    project: str = ""
+    region: str = ""
+    bucket: str = ""
+    job: str = ""
+    image: str = ""
+    service_account: str = ""
+    gpus: int = 0
+    gpu_type: str = ""
+    cluster: str = ""
+    zone: str = ""
+    lock_bucket: str = ""
+    limits: GcpLimitsTable = GcpLimitsTable()
+
+    def __post_init__(self) -> None:
+        require(self.gpus >= 0, "gpus", self.gpus, "a number >= 0")
+
+
 class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[[scenarios]]``: one more scenario on the same workload, with the fields of ``harness.scenario.Scenario``.
 
@@ -139,6 +193,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     promises: PromisesTable = PromisesTable()
     chaos: ChaosTable = ChaosTable()
     target: TargetTable = TargetTable()
+    gcp: GcpTable = GcpTable()
     scenarios: tuple[ScenarioTable, ...] = ()
 
 
@@ -148,14 +203,7 @@ def read_config(path: Path) -> dict[str, Scenario]:
     Raises:
         InvalidDocumentError: When it cannot be read or does not validate.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        advice = "name a readable file, or write one with `harness init`"
-        raise InvalidDocumentError(document=str(path), field="", problem=error.strerror or str(error), advice=advice) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidDocumentError(document=str(path), field="", problem=f"not TOML: {error}") from error
-    config = convert(document, Config, document=str(path))
+    config = _read(path)
     found = _scenarios(config, str(path))
     names = [scenario.name for scenario in found]
     for name in names:
@@ -164,6 +212,20 @@ def read_config(path: Path) -> dict[str, Scenario]:
                 document=str(path), field="scenarios", problem=f"two scenarios are named {name!r}", advice="rename one"
             )
     return dict(zip(names, found, strict=True))
+
+
+def read_gcp(path: Path) -> GcpTable:
+    """Read ``[gcp]`` of a ``harness.toml``.
+
+    Raises:
+        InvalidDocumentError: When the file cannot be read or does not validate.
+    """
+    return _read(path).gcp
+
+
+def _read(path: Path) -> Config:
+    document = read_toml(path, advice="name a readable file, or write one with `harness init`")
+    return convert(document, Config, document=str(path))
 
 
 def _scenarios(config: Config, document: str) -> list[Scenario]:
@@ -204,7 +266,13 @@ def _workload(config: Config) -> Workload:
         ranks=job.ranks,
         sources=job.sources,
         directory=job.directory,
-        outside=Outside(logs=job.logs, inspect=job.inspect, inspect_timeout_s=job.inspect_timeout_s, result=job.result),
+        outside=Outside(
+            logs=job.logs,
+            inspect=job.inspect,
+            inspect_timeout_s=job.inspect_timeout_s,
+            recovery_timeout_s=job.recovery_timeout_s,
+            result=job.result,
+        ),
         image=config.target.docker.image,
     )
 
@@ -332,6 +400,13 @@ grace_s = 10.0
 
 # [target.docker]            # with --target docker: an image that the engine has, with the job's interpreter and packages in it
 # image = "my-train:latest"
+
+# [gcp]                      # with --target gcp; nothing of this has a default
+# project = "my-project-123"
+# region = "europe-west4"
+# bucket = "my-bucket"       # labelled harness-chaos=allowed, as the job is
+# job = "my-train"           # adopted as it is; with an image it is made, and removed again
+# limits = { blast_radius = 1, gpu_hours = 1.0, duration_s = 3600.0 }
 
 [promises]                 # what your job claims
 lost_steps_max = 10        # steps that a kill may cost

@@ -45,16 +45,16 @@ class InvalidDocumentError(UsageError, ValueError):
 
 
 class UnknownNameError(UsageError, KeyError):
-    """A name was asked for that is not in a closed set."""
+    """A name was asked for that is not in a closed set; ``advice`` says what else may have been meant."""
 
-    def __init__(self, *, kind: str, name: str, known: Sequence[str]) -> None:
+    def __init__(self, *, kind: str, name: str, known: Sequence[str], advice: str = "") -> None:
         import difflib
 
         self.kind, self.name, self.known = kind, name, tuple(known)
         close = [found for found in known if name and name in found][:3] or difflib.get_close_matches(name, known, n=3)
         shown = [*sorted(known)[:KNOWN_SHOWN_MAX], *([f"{len(known) - KNOWN_SHOWN_MAX} more"] if len(known) > KNOWN_SHOWN_MAX else [])]
-        advice = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(shown) or 'none'}"
-        super().__init__(f"no {kind} is named {name!r}; {advice}")
+        others = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(shown) or 'none'}"
+        super().__init__(f"no {kind} is named {name!r}; {others}" + (f"; {advice}" if advice else ""))
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the repr

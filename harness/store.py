@@ -18,7 +18,25 @@
         kept/                 originals of what faults damaged
         logs/                 log entries in Cloud Logging's shape, and what the job said of itself
         replay.sh             the same run again
+    RUNS/explore-<job>/<utc>-<seed>/
+        owner.json, verdict.json, summary.json, report.html as above
+        exploration.json      everything that was found (``harness.explore.result``)
+        recipe.json           how recovery was tried
+        surroundings.json     digests of the variables of the caller: a replay says which are not as they were
+        tried.jsonl           every state that was tried, and what came of it
+        trials/               the same while a session of tests goes on, a file each
+        log/                  the recording: operations, data, events, output
+        recoveries/<state>/   recordings of recoveries
+        blobs/                contents of files of states
+    RUNS/reproduced-<name>/<utc>-0/
+        owner.json, history.jsonl, verdict.json, summary.json, report.html as above
+        incident.json         what happened on a platform, made from its log (``harness.incidents.incident``)
+        reproduction.json     a scenario of the same timing
+    RUNS/gates/<utc>/
+        gate.json             what a release gate has measured, and its judgement (``harness.gate.outcome``)
+        summary.md            the same, to read
     RUNS/.golden/<key>/       uninterrupted runs, by content of the workload
+    RUNS/.kill-points/        what workers of a session of tests share while it goes on
     RUNS/index.html           all runs, to look at
 """
 
@@ -27,7 +45,7 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -36,13 +54,23 @@ import msgspec
 from harness.clock import Clock
 from harness.errors import StoreError, UnknownNameError
 from harness.history import read_regular
-from harness.undo import ProcessId, UndoJournal, find, identify
+from harness.undo import ProcessId, Seen, UndoJournal, find, identify, see
 
 NAME_ATTEMPTS_MAX = 100
 """Runs of one scenario that begin in the same millisecond get a number; more than this many at once is a mistake."""
 
 
+UNTOLD_S = 1.0
+"""So long another's lock is waited for without a word: nobody would have read it."""
+
+UNTOLD_ROUND_S = 0.02
+
+HOLDER_BYTES_MAX = 4096
+
 INDEX_NAME = "index.html"
+
+ENDING_S_MAX = 30.0
+"""What is interrupted stops its run, heals and judges nothing; longer than the grace of any profile it could be waiting for."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,16 +80,35 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         run_id: Carried by every process of the run.
         process: On its machine.
         host: Which machine that is; empty in runs of a version that did not say.
+        overseer: The process for which it runs it, there too; None: it runs it for itself.
+        ending_s_max: How long it may take to end the run, once its overseer is gone.
     """
 
     run_id: str
     process: ProcessId
     host: str = ""
+    overseer: ProcessId | None = None
+    ending_s_max: float = ENDING_S_MAX
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is of another machine with which the directory is shared: nobody here can tell whether it lives."""
-        return self.host not in ("", os.uname().nodename)
+        """Whether it is of another machine, or container, with which the directory is shared: nobody here can tell whether it lives."""
+        return self.host not in ("", os.uname().nodename) or see(self.process) is Seen.UNKNOWN
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it was of this machine, and its process is gone."""
+        return self.host in ("", os.uname().nodename) and see(self.process) is Seen.DEAD
+
+    @property
+    def where(self) -> str:
+        """Where it is, for a person here."""
+        return self.host if self.host not in ("", os.uname().nodename) else f"another machine or container that is called {self.host}"
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether whoever it ran it for is gone, on this machine: it ends by itself, if it can."""
+        return not self.is_elsewhere and self.overseer is not None and see(self.overseer) is Seen.DEAD
 
 
 class RunDirectory:
@@ -84,6 +131,16 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self.kept = path / "kept"
         self.logs = path / "logs"
+        self.exploration_path = path / "exploration.json"
+        self.recipe_path = path / "recipe.json"
+        self.surroundings_path = path / "surroundings.json"
+        self.incident_path = path / "incident.json"
+        self.reproduction_path = path / "reproduction.json"
+        self.tried_path = path / "tried.jsonl"
+        self.trials = path / "trials"
+        self.recorded = path / "log"
+        self.recoveries = path / "recoveries"
+        self.blobs = path / "blobs"
 
     @property
     def name(self) -> str:
@@ -122,17 +179,7 @@ class RunDirectory:
         Raises:
             StoreError: When it could not be written; the old one, if any, is intact.
         """
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise StoreError(path=path, attempted="write", reason=error.strerror or str(error)) from error
+        write_whole(path, data)
 
     def write_script(self, path: Path, text: str) -> None:
         """Write a script that can be executed.
@@ -152,12 +199,68 @@ class RunDirectory:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-class RunStore:
-    """All runs under one directory."""
+PROBED_BYTES = 64 * 1024
+"""What a file must have room for that is to be written later: on a full disk a name finds room where content does not."""
 
-    def __init__(self, root: Path, clock: Clock) -> None:
+
+def writing_problem(path: Path) -> str:
+    """Why ``write_whole`` could not write a file now; empty: it could. The file itself is not touched."""
+    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
+    try:
+        if path.is_dir():
+            return "it is a directory"
+        try:
+            with probe.open("wb") as file:
+                file.write(bytes(PROBED_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def write_whole(path: Path, data: bytes, *, advice: str = "") -> None:
+    """Write a file whole or not at all, whoever else writes it.
+
+    Args:
+        path: Where.
+        data: All of it.
+        advice: What to do where it cannot be; empty: about the runs directory.
+
+    Raises:
+        StoreError: When it could not be written; the old one, if any, is intact.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        advised = {"advice": advice} if advice else {}
+        raise StoreError(path=path, attempted="write", reason=error.strerror or str(error), **advised) from error
+
+
+class RunStore:
+    """All runs under one directory.
+
+    Args:
+        root: That directory.
+        clock: For the names of runs.
+        overseer: The process for which runs are made, if it is not this one.
+        ending_s_max: See ``Owner``.
+    """
+
+    def __init__(self, root: Path, clock: Clock, *, overseer: ProcessId | None = None, ending_s_max: float = ENDING_S_MAX) -> None:
         self.root = root
         self._clock = clock
+        self._overseer = overseer
+        self._ending_s_max = ending_s_max
 
     @property
     def index_path(self) -> Path:
@@ -177,13 +280,40 @@ class RunStore:
         shutil.rmtree(self.golden(key, name).path, ignore_errors=True)
         return self._create(self.root / ".golden" / key, name)
 
+    def create_bench(self) -> tuple[RunDirectory, str]:
+        """Make the directory by which ``harness clean`` finds what a process that tries kill points leaves when it is killed.
+
+        It is no run and stands in no index; who has made it removes it.
+
+        Raises:
+            StoreError: When it cannot be made.
+        """
+        return self._create(self.root / ".golden" / "kill-points", f"{stamp(self._clock.utc())}-{os.getpid()}")
+
+    def create_gate(self) -> Path:
+        """Make the directory of the result of a gate, and return it; it is no run and stands in no index.
+
+        Raises:
+            StoreError: When it cannot be made.
+        """
+        parent = self.root / "gates"
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            return _make_unique(parent, stamp(self._clock.utc()))
+        except OSError as error:
+            raise StoreError(path=parent, attempted="make a directory in", reason=error.strerror or str(error)) from error
+
     def golden(self, key: str, name: str) -> RunDirectory:
         """The directory of an uninterrupted run."""
         return RunDirectory(self.root / ".golden" / key / name)
 
     @contextlib.contextmanager
-    def golden_lock(self, key: str) -> Iterator[None]:
+    def golden_lock(self, key: str, *, waits: Callable[[str], None] = lambda _why: None) -> Iterator[None]:
         """Hold the right to establish the golden runs of a key, against every other process; freed by the system when we die.
+
+        Args:
+            key: Of the workload.
+            waits: Told for whom we wait, when that is not over at once.
 
         Raises:
             StoreError: When the lock file cannot be made.
@@ -195,7 +325,10 @@ class RunStore:
         except OSError as error:
             raise StoreError(path=directory, attempted="lock", reason=error.strerror or str(error)) from error
         try:
-            _lock(descriptor, directory)
+            if not self._lock_soon(descriptor, directory):
+                waits(_words_of_holder(descriptor, key))
+                _lock(descriptor, directory)
+            _write_holder(descriptor, self._myself(""))
             yield
         finally:
             os.close(descriptor)
@@ -215,9 +348,26 @@ class RunStore:
         except OSError as error:
             raise StoreError(path=parent, attempted="make a run directory in", reason=error.strerror or str(error)) from error
         run_id = secrets.token_hex(6)
-        owner = Owner(run_id=run_id, process=identify([os.getpid()])[0], host=os.uname().nodename)
-        directory.write(directory.owner_path, msgspec.json.encode(owner))
+        directory.write(directory.owner_path, msgspec.json.encode(self._myself(run_id)))
         return directory, run_id
+
+    def _myself(self, run_id: str) -> Owner:
+        return Owner(
+            run_id=run_id,
+            process=identify([os.getpid()])[0],
+            host=os.uname().nodename,
+            overseer=self._overseer,
+            ending_s_max=self._ending_s_max,
+        )
+
+    def _lock_soon(self, descriptor: int, directory: Path) -> bool:
+        """Lock without a word, if that takes a moment only."""
+        deadline_s = self._clock.monotonic_s() + UNTOLD_S
+        while not _lock(descriptor, directory, waits=False):
+            if self._clock.monotonic_s() >= deadline_s:
+                return False
+            self._clock.sleep(UNTOLD_ROUND_S)
+        return True
 
 
 def open_run(path: Path) -> RunDirectory:
@@ -239,11 +389,34 @@ def stamp(utc: datetime) -> str:
     return f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z"
 
 
-def _lock(descriptor: int, directory: Path) -> None:
+def _lock(descriptor: int, directory: Path, *, waits: bool = True) -> bool:
+    """Lock, and say whether it is ours: another has it, where nobody is waited for."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
     except OSError as error:  # some network file systems have no locks
         raise StoreError(path=directory, attempted="lock", reason=error.strerror or str(error)) from error
+    return True
+
+
+def _write_holder(descriptor: int, owner: Owner) -> None:
+    """Whoever waits reads it; a full disk keeps nobody from the lock."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, msgspec.json.encode(owner), 0)
+
+
+def _words_of_holder(descriptor: int, key: str) -> str:
+    """For whom we wait, as far as the lock's file tells."""
+    what = f"the uninterrupted run of {key.rpartition('-')[0] or key}"
+    try:
+        owner = msgspec.json.decode(os.pread(descriptor, HOLDER_BYTES_MAX, 0), type=Owner)
+    except (OSError, msgspec.MsgspecError):
+        return f"waits for another process, which makes {what}"
+    where = f" on {owner.where}" if owner.is_elsewhere else ""
+    dead = ", whose harness has died; `harness clean` ends it" if owner.is_orphaned else ""
+    return f"waits for process {owner.process.pid}{where}, which makes {what}{dead}"
 
 
 def _make_unique(parent: Path, name: str) -> Path:

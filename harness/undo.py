@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from enum import Enum, auto
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,11 @@ import psutil
 
 from harness.errors import StoreError
 from harness.history import read_regular
+from harness.machine import boot_id, machine, pid_namespace
+from harness.quantities import is_same_quantity
 
 START_TOLERANCE_S = 0.05
 """psutil derives starts from clock ticks (10 ms), which rounding moves by some more."""
-
-BOOT_ID_PATH = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ProcessId(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,11 +30,15 @@ class ProcessId(msgspec.Struct, frozen=True, kw_only=True):
         pid: Its id.
         started_s: Its start, in seconds since the machine was booted; where that is not to be had (not Linux), since 1970.
         boot_id: Which boot that was; empty where the system does not say.
+        pid_namespace: In which its id is that; empty where the system, or the version that wrote it, did not say.
+        machine: On which machine; likewise, and empty for a process in a container.
     """
 
     pid: int
     started_s: float
     boot_id: str = ""
+    pid_namespace: str = ""
+    machine: str = ""
 
 
 class ContinueProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="continue-processes", tag_field="type"):
@@ -77,12 +82,31 @@ class MendNode(msgspec.Struct, frozen=True, kw_only=True, tag="mend-node", tag_f
 
 
 class RestoreQuota(msgspec.Struct, frozen=True, kw_only=True, tag="restore-quota", tag_field="type"):
-    """The nominal quota of a flavor is what it was."""
+    """The nominal quota of a flavor is what it was.
+
+    Attributes:
+        queue: Of whom.
+        flavor: Of what.
+        resource: Of that.
+        quota: What it was.
+        wrote: What the fault has written there: another value is somebody else's since, and is left. Empty in journals of a version that
+            did not say: it is restored whatever stands there.
+    """
 
     queue: str
     flavor: str
     resource: str
     quota: str
+    wrote: str = ""
+
+    def why_left(self, stands: str) -> str:
+        """Why it is not restored where another quota ``stands`` there; empty: it is."""
+        if not self.wrote or is_same_quantity(stands, self.wrote) or is_same_quantity(stands, self.quota):
+            return ""
+        return (
+            f"the quota of flavor {self.flavor} in queue {self.queue} is {stands}, and the fault had written {self.wrote}: "
+            f"somebody has changed it since, and it is left; before the fault it was {self.quota}"
+        )
 
 
 class DeleteObject(msgspec.Struct, frozen=True, kw_only=True, tag="delete-object", tag_field="type"):
@@ -129,14 +153,102 @@ class RestoreCluster(msgspec.Struct, frozen=True, kw_only=True, tag="restore-clu
     uid: str = ""
 
 
+class ResizeNodePool(msgspec.Struct, frozen=True, kw_only=True, tag="resize-node-pool", tag_field="type"):
+    """A node pool has the size that it had.
+
+    Attributes:
+        name: Its full name.
+        node_count: In each of its zones.
+        wrote: The size that the fault has given it: with another one but that it is somebody else's since, and is left. None in journals
+            of a version that did not say: it is resized whatever it has.
+    """
+
+    name: str
+    node_count: int
+    wrote: int | None = None
+
+
+class RestoreAutoscaling(msgspec.Struct, frozen=True, kw_only=True, tag="restore-autoscaling", tag_field="type"):
+    """The autoscaling of a node pool is what it was; done after ``ResizeNodePool``, or the autoscaler works against that.
+
+    Attributes:
+        name: Full name of the pool.
+        enabled: Whether it is on.
+        min_node_count: Per zone.
+        max_node_count: Per zone.
+        total_min_node_count: Of all zones.
+        total_max_node_count: Of all zones.
+        location_policy: ``BALANCED`` or ``ANY``; empty: not said.
+        is_off_by_fault: Whether the fault has switched it off: where it is on, it is somebody else's since, and is left. False in journals
+            of a version that did not say: it is set whatever it is.
+    """
+
+    name: str
+    enabled: bool
+    min_node_count: int = 0
+    max_node_count: int = 0
+    total_min_node_count: int = 0
+    total_max_node_count: int = 0
+    location_policy: str = ""
+    is_off_by_fault: bool = False
+
+
+class DeleteNodePool(msgspec.Struct, frozen=True, kw_only=True, tag="delete-node-pool", tag_field="type"):
+    """A pool that a fault made to occupy capacity is gone; ``run_id`` must be on it, or it is another's."""
+
+    name: str
+    run_id: str
+
+
+class DeleteInstance(msgspec.Struct, frozen=True, kw_only=True, tag="delete-instance", tag_field="type"):
+    """A machine that a fault made to occupy capacity is gone; ``run_id`` must be on it, or it is another's."""
+
+    zone: str
+    name: str
+    run_id: str
+
+
+class CancelRunExecution(msgspec.Struct, frozen=True, kw_only=True, tag="cancel-execution", tag_field="type"):
+    """An execution runs no more; ``name`` is its full name."""
+
+    name: str
+
+
+class RestoreInCluster(msgspec.Struct, frozen=True, kw_only=True, tag="restore-in-cluster", tag_field="type"):
+    """Something inside a GKE cluster is as it was; ``cluster`` is its full name, and it tells one of that name made later by ``uid``."""
+
+    cluster: str
+    uid: str
+    action: Uncordon | DeleteObject | RestoreQuota | Reactivate
+
+
+ProjectAction = ResizeNodePool | RestoreAutoscaling | DeleteNodePool | DeleteInstance | CancelRunExecution | RestoreInCluster
+
+
+class RestoreProject(msgspec.Struct, frozen=True, kw_only=True, tag="restore-project", tag_field="type"):
+    """Undo of a fault on a Google Cloud project, done by the target (``harness.targets.perform``): all of ``actions``, each harmless twice.
+
+    Attributes:
+        project: Its ID; nothing outside of it is touched.
+        actions: What is to be done, in this order.
+        emulator: Of a run on an emulator, its addresses as in ``HARNESS_GCP_EMULATOR``: a real project of that name is another one.
+    """
+
+    project: str
+    actions: tuple[ProjectAction, ...]
+    emulator: str = ""
+
+
 LocalUndo = ContinueProcesses | KillProcesses | NothingToUndo | KeptOriginal
-Undo = LocalUndo | RestoreCluster
+Undo = LocalUndo | RestoreCluster | RestoreProject
 
 
 def restored_by(undo: Undo) -> frozenset[str]:
     """What an undo puts back, in words; two that name the same thing would each take the other's work for what was there before."""
     if isinstance(undo, ContinueProcesses):
         return frozenset(f"process {process.pid}" for process in undo.processes)
+    if isinstance(undo, RestoreProject):
+        return frozenset(map(_restored_of_project, undo.actions))
     return frozenset(filter(None, map(_restored, undo.actions))) if isinstance(undo, RestoreCluster) else frozenset()
 
 
@@ -156,6 +268,22 @@ def _restored(action: ClusterAction) -> str:
             return f"image {action.image} on node {action.node}"
         case AwaitControlPlane():
             return ""  # what was killed comes back by itself, as often as it is killed
+
+
+def _restored_of_project(action: ProjectAction) -> str:
+    match action:
+        case ResizeNodePool():
+            return f"the size of node pool {action.name}"
+        case RestoreAutoscaling():
+            return f"the autoscaling of node pool {action.name}"
+        case DeleteNodePool():
+            return f"node pool {action.name}"
+        case DeleteInstance():
+            return f"instance {action.name} in {action.zone}"
+        case CancelRunExecution():
+            return f"execution {action.name}"
+        case RestoreInCluster():
+            return f"{_restored(action.action)} of {action.cluster}"
 
 
 class UndoEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,24 +379,47 @@ def find(process: ProcessId) -> psutil.Process | None:
     except psutil.NoSuchProcess:
         return None
     is_same = now.boot_id == process.boot_id and abs(now.started_s - process.started_s) <= START_TOLERANCE_S
-    return found if is_same else None
+    return found if is_same and _is_same_where_known(now.pid_namespace, process.pid_namespace) else None
+
+
+class Seen(Enum):
+    """What can be said here of a process that was named somewhere."""
+
+    ALIVE = auto()
+    DEAD = auto()
+    UNKNOWN = auto()
+    """It is of another machine, or of another container: nobody here sees whether it lives."""
+
+
+def see(process: ProcessId) -> Seen:
+    """Whether a process lives, as far as that can be known here.
+
+    It is dead where it was of this boot and of our PID namespace and is not there, or of another boot of this very machine. Names of hosts
+    prove nothing: two machines may have the same one, and so may two containers of one machine.
+    """
+    if boot_id() != process.boot_id:
+        here = machine()
+        return Seen.DEAD if process.boot_id and here and here == process.machine else Seen.UNKNOWN
+    if not _is_same_where_known(pid_namespace(), process.pid_namespace):
+        return Seen.UNKNOWN
+    return Seen.ALIVE if find(process) is not None else Seen.DEAD
+
+
+def _is_same_where_known(here: str, there: str) -> bool:
+    return not here or not there or here == there
 
 
 def _identify(process: psutil.Process) -> ProcessId:
     started_s = process.create_time()
     if sys.platform.startswith("linux"):
         started_s -= psutil.boot_time()  # psutil has added it: the time of day when the kernel, by the clock of now, was started
-    try:
-        boot_id = BOOT_ID_PATH.read_text().strip()
-    except OSError:
-        boot_id = ""
-    return ProcessId(pid=process.pid, started_s=started_s, boot_id=boot_id)
+    return ProcessId(pid=process.pid, started_s=started_s, boot_id=boot_id(), pid_namespace=pid_namespace(), machine=machine())
 
 
 def perform(undo: LocalUndo) -> str:
     """Do an undo on this machine and say what was done; doing it twice is harmless.
 
-    One of a cluster takes more than this room knows: ``harness.targets.perform`` does both.
+    One of a cluster or a project takes more than this room knows: ``harness.targets.perform`` does both.
     """
     if isinstance(undo, ContinueProcesses):
         return f"SIGCONT to {_send(undo.processes, signal.SIGCONT)} processes"

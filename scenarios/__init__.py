@@ -12,6 +12,7 @@ from scenarios import (
     cluster_provisioning,
     cluster_queue,
     jax_training,
+    operations,
     overlap,
     process_death,
     ranks,
@@ -20,7 +21,7 @@ from scenarios import (
     storage_running,
 )
 
-LOCAL = (cloud_run_guide, process_death, storage_at_rest, storage_running, overlap, ranks, jax_training, ray_training)
+LOCAL = (cloud_run_guide, process_death, operations, storage_at_rest, storage_running, overlap, ranks, jax_training, ray_training)
 CLUSTER = (cluster_pods, cluster_nodes, cluster_queue, cluster_provisioning, cluster_guide)
 FAMILIES = (*LOCAL, *CLUSTER)
 

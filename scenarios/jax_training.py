@@ -13,7 +13,7 @@ from harness.scenario.expectations import (
     WithinRetries,
 )
 from harness.scenario.faults import AddEmptyStep, FailWrites, FlipByte, Kill, Maintenance, TearRename
-from harness.scenario.triggers import AtMarker, AtStep, OnEffect
+from harness.scenario.triggers import AtMarker, AtOperation, AtStep, OnEffect
 from scenarios.jobs import JAX_GPU, JAX_GPU_RANKS
 from scenarios.promises import recovers
 
@@ -56,6 +56,20 @@ SCENARIOS = (
         expects=recovers(attempts_max=2, quiet_s=60.0),
         deadline_s=DEADLINE_S,
         tags=("case-1", "case-16", "jax"),
+    ),
+    Scenario(
+        name="jax-sigkill-before-orbax-renames-a-step-into-place-falls-back-to-the-step-before",
+        why="case 3: that one rename is the commit of a save; it is done by a thread of Orbax's own, while training goes on",
+        workload=JAX_GPU,
+        injections=(
+            Injection(
+                fault=Kill(),
+                at=AtOperation(operation="rename", path="*.orbax-checkpoint-tmp", after="save.begin", after_nth=2, when="before"),
+            ),
+        ),
+        expects=FALLS_BACK,
+        deadline_s=DEADLINE_S,
+        tags=("case-3", "jax"),
     ),
     Scenario(
         name="jax-a-flipped-byte-that-orbax-restores-silently-is-noticed-by-the-job",

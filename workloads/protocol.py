@@ -15,6 +15,9 @@ _task = int(os.environ.get("CLOUD_RUN_TASK_INDEX", "0"))
 _attempt = int(os.environ.get("CLOUD_RUN_TASK_ATTEMPT", "0"))
 _descriptor: int | None = None
 
+if _barrier_path and _armed:
+    import socket  # now: a signal handler that emits while it is half imported finds half a module
+
 
 def digest(*parts: bytes | str) -> str:
     """Fingerprint bytes or text as 16 hexadecimal digits (the first 64 bits of SHA-256), parts told apart by their length."""
@@ -46,8 +49,6 @@ def _events_file() -> int:
 def _wait_at_barrier(line: dict[str, object], when: str) -> None:
     if not _barrier_path or f"{line['event']}:{when}" not in _armed:
         return
-    import socket  # late: an unarmed job starts faster without it
-
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as barrier:
             barrier.connect(_barrier_path)

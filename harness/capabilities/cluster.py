@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from harness.capabilities.job import Processes
+from harness.scenario import Fault
 from harness.scenario.cluster_faults import Part
-from harness.undo import ClusterAction
+from harness.undo import ClusterAction, Undo
 
 Breakage = Literal["power-off", "kubelet", "partition"]
 """How a node breaks: its machine stops; its kubelet stops; its network to the control plane is cut."""
@@ -205,8 +206,8 @@ class QueueHost(Protocol):
         """The nominal quota that Kueue counts with; None while it has not taken in the newest change."""
         ...
 
-    def quota_undo(self, flavor: str) -> tuple[ClusterAction, ...]:
-        """What gives the flavor the quota that it has now.
+    def quota_undo(self, flavor: str, *, to: int) -> tuple[ClusterAction, ...]:
+        """What gives the flavor the quota that it has now, as long as it is the ``to`` that a fault has written, and nobody else's.
 
         Raises:
             LookupError: As ``quota_of``.
@@ -361,4 +362,50 @@ class ControlPlaneHost(Protocol):
 
     def image_undo(self, nodes: Sequence[str]) -> tuple[ClusterAction, ...]:
         """What makes it known again on these nodes."""
+        ...
+
+
+@runtime_checkable
+class ManagedCluster(Protocol):
+    """Somebody else runs the cluster: its machines are taken away and brought back by their platform, on request or by itself."""
+
+    def undo_of(self, actions: Sequence[ClusterAction]) -> Undo:
+        """What takes these back, as data: the target knows where the cluster is.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+        ...
+
+    def pool_undo(self, pool: str) -> Undo:
+        """What gives a node pool the size and the autoscaling that it has now.
+
+        Raises:
+            LookupError: When it is not ours to resize, or what it has cannot be read.
+        """
+        ...
+
+    def empty_pool(self, pool: str) -> None:
+        """Begin to bring a node pool to zero nodes, its autoscaling off.
+
+        Raises:
+            LookupError: When the platform does not do it.
+        """
+        ...
+
+    def take_by_maintenance(self, nodes: Sequence[str], *, is_preemption: bool) -> None:
+        """Have the platform take machines by a maintenance of theirs, or, on Spot machines, by a preemption.
+
+        Raises:
+            LookupError: When the platform does not do it, or a machine is not of that kind.
+        """
+        ...
+
+
+@runtime_checkable
+class FaultChecking(Protocol):
+    """Of the faults that the target could cause by what it offers, some are beyond it."""
+
+    def fault_problem(self, fault: Fault) -> str:
+        """Why it cannot cause a fault; empty when it can, as far as its capabilities go."""
         ...

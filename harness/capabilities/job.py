@@ -12,8 +12,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from harness.history import BarrierReached, Cause, Event
+from harness.history import BarrierReached, Cause, Event, OperationReached
 from harness.scenario import Cluster, Scenario
+from harness.scenario.triggers import AtOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class Launch:
         logs_dir: Where log entries and the job's event files are written.
         tasks, parallelism, max_retries, timeout_s, grace_s: As ``harness.scenario.Platform``.
         armed: Events at which the job shall ask the barrier, as ``event:when``.
+        stops: Operations on the checkpoint directory at which the job shall be held, in every task and attempt (``OperationStops``).
         interpose_storage: Whether storage faults while running are planned: the attempts then start under the system call supervisor.
         epoch_s: Monotonic seconds when the run was opened: the zero of ``Event.t_s``.
         log_patterns: For a job that does not speak the protocol: event kind to regular expression.
@@ -41,6 +43,7 @@ class Launch:
         image: What its containers are made of, where the target has containers; empty: the target's own.
         memory_mib: What an attempt may use; 0: no limit.
         journal: Where undos of faults are written before they act; none where none act.
+        seed: Of the workload; ``{seed}`` is replaced already.
     """
 
     run_id: str
@@ -56,6 +59,7 @@ class Launch:
     timeout_s: float = 600.0
     grace_s: float = 10.0
     armed: tuple[str, ...] = ()
+    stops: tuple[AtOperation, ...] = ()
     interpose_storage: bool = False
     epoch_s: float = 0.0
     log_patterns: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +71,7 @@ class Launch:
     image: str = ""
     memory_mib: int = 0
     journal: Path | None = None
+    seed: int = 0
 
     @property
     def checkpoint_path(self) -> Path:
@@ -170,6 +175,13 @@ class Signalable(Protocol):
 
 
 @runtime_checkable
+class SelfContinuing(Protocol):
+    """Processes are not of this machine: no undo can name them, and what is stopped goes on by itself, as ``continues_by_itself`` says."""
+
+    continues_by_itself: str
+
+
+@runtime_checkable
 class LaunchChecking(Protocol):
     """What cannot be launched here is known from what is written, before anything is waited for or made."""
 
@@ -217,6 +229,55 @@ class TurnTaking(Protocol):
 
 
 @runtime_checkable
+class Interruptible(Protocol):
+    """Its ``stop`` reads what was not read yet, which may take long."""
+
+    def interrupt(self) -> None:
+        """The run was interrupted, and nothing of it is judged: its ``stop`` ends what runs, and reads nothing more."""
+        ...
+
+
+@runtime_checkable
+class LongEnding(Protocol):
+    """Ending a run, with all that is to be undone, may take longer here than a moment."""
+
+    def ending_s_max(self) -> float:
+        """So many seconds at most, from an interrupt until nothing is left; asked of a target on which nothing was started."""
+        ...
+
+
+@runtime_checkable
+class StartupCounting(Protocol):
+    """Containers take long to start here, and how long is not the job's doing."""
+
+    def startup_s(self) -> float:
+        """How many seconds of the execution until now went by while the platform was starting the job; limited."""
+        ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """What an execution has said and left may be known here only some time after its end, as a log that comes late."""
+
+    def has_ended(self) -> bool:
+        """Whether the execution was seen to have ended: what is waited for since is none of the job's time, and has limits of its own."""
+        ...
+
+
+@runtime_checkable
+class Permitting(Protocol):
+    """What faults hit is somebody's, who may take his permission back while a run goes on."""
+
+    def require_permission(self) -> None:
+        """See that faults may act; asked right before each one.
+
+        Raises:
+            HarnessError: When none may act any more: the run ends.
+        """
+        ...
+
+
+@runtime_checkable
 class Terminable(Protocol):
     """The platform can take an attempt away with notice: SIGTERM, grace, SIGKILL."""
 
@@ -225,6 +286,19 @@ class Terminable(Protocol):
 
         Raises:
             LookupError: When the victim is not there.
+        """
+        ...
+
+
+@runtime_checkable
+class GraceExpirable(Protocol):
+    """The grace that a notice began can be made to be over now."""
+
+    def expire_grace(self, victim: Processes) -> tuple[int, ...]:
+        """Send the SIGKILL that ends the victim's grace, without waiting for the rest of it; returns the ids of who got it.
+
+        Raises:
+            LookupError: When the victim is not there, or no grace runs for it.
         """
         ...
 
@@ -329,6 +403,19 @@ class StorageInterposable(Protocol):
 
     def storage_rule_hits(self, task: int) -> int:
         """How many operations the rule in force, or the last one, has hit."""
+        ...
+
+
+@runtime_checkable
+class OperationStops(Protocol):
+    """Whoever does an operation of ``Launch.stops`` is held there, told by an ``OperationReached``, until it is let go."""
+
+    def stops_problem(self) -> str:
+        """Empty, or why operations cannot be stopped at on this machine."""
+        ...
+
+    def resume(self, reached: OperationReached) -> None:
+        """Let the process go on that is held there; nothing happens when it is gone."""
         ...
 
 

@@ -35,7 +35,7 @@ class _Dues:
 def check(expectation: SavesAtCadence, evidence: Evidence) -> Finding:
     """Expect a commit for each multiple of the interval that a life executed and left behind: after which it did something else."""
     ruling = Ruling()
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     if not tells_saves(evidence):
         ruling.doubt_lost(evidence.lost("checkpoints"))
         if not _storage_tells(evidence):

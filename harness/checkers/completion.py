@@ -43,13 +43,19 @@ def check(_expectation: Completes, evidence: Evidence) -> Finding:
         ruling.measures["durable_step"] = float(min(durable))
     if closed.reason != "finished" and not _stands_still(accounts, evidence):
         _judge_cut(accounts, closed, evidence, ruling)
-    elif any(isinstance(injection.fault, CancelExecution) for injection in evidence.scenario.injections):
+    else:
+        _judge_ends(accounts, evidence, ruling)
+    return ruling.conclude(CHECKER, "; ".join(f"{account}{_notion(account, evidence)}" for account in accounts))
+
+
+def _judge_ends(accounts: Sequence[Account], evidence: Evidence, ruling: Ruling) -> None:
+    """By how each task has ended: after a cancel, within the budget, outside of it."""
+    if any(isinstance(injection.fault, CancelExecution) for injection in evidence.scenario.injections):
         _judge_cancel(accounts, evidence, ruling)
     elif evidence.scenario.within_budget:
         _judge_work(accounts, evidence, ruling)
     else:
         _judge_failure(accounts, evidence, ruling)
-    return ruling.conclude(CHECKER, "; ".join(f"{account}{_notion(account, evidence)}" for account in accounts))
 
 
 def _stands_still(accounts: Sequence[Account], evidence: Evidence) -> bool:
@@ -59,15 +65,27 @@ def _stands_still(accounts: Sequence[Account], evidence: Evidence) -> bool:
 
 
 def _judge_cut(accounts: Sequence[Account], closed: RunClosed, evidence: Evidence, ruling: Ruling) -> None:
-    """A run that had to be ended is blamed on what did not end; what nobody has submitted was given no time to."""
+    """A run that had to be ended is blamed on what did not end; what nobody has submitted was given no time to.
+
+    Where every task has ended, they are judged by that, and nobody is blamed that more was waited for. And whether a log of which lines are
+    lost was silent nobody knows.
+    """
     unfinished = [account for account in accounts if account.finished is None]
     given = [account for account in unfinished if was_submitted(account.task, evidence)]
     cut = f"the run had to be ended at {closed.t_s:.2f} s: {closed.reason}{_after(closed.detail)}"
-    if unfinished and not given:
+    if not unfinished:
+        ruling.doubts.append(f"{cut}; every task had ended by then")
+        _judge_ends(accounts, evidence, ruling)
+        return
+    if closed.reason == "hang" and evidence.may_be_unheard:
+        ruling.doubt_lost(evidence.lost_words())
+        ruling.doubts.append(cut)
+        return
+    if not given:
         ruling.doubts.append(f"{cut}, before task {unfinished[0].task} was submitted")
         return
     why = next((told for account in given if (told := why_never_run(account.task, evidence))), "")
-    blamed = (given or accounts)[0]
+    blamed = given[0]
     ruling.broken.append(f"{why}; {cut}" if why else f"{cut}; {blamed}{_because(blamed, evidence)}")
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from harness.checkers.evidence import Evidence, Ruling
 from harness.checkers.storage import tells_steps_of
-from harness.checkers.successions import Succession, successions
+from harness.checkers.successions import Succession, is_guessed, successions
 from harness.history import CheckpointsSeen
 from harness.lineage import newest_sound
 from harness.scenario.expectations import SameRun
@@ -23,17 +23,17 @@ def check(_expectation: SameRun, evidence: Evidence) -> Finding:
     ruling = Ruling()
     continued = 0
     for task in evidence.lineage.tasks:
-        continued += sum(_judge_resume(resume, ruling) for resume in successions(task, evidence))
+        continued += sum(_judge_resume(resume, evidence, ruling) for resume in successions(task, evidence))
         _judge_durable(task, evidence, ruling)
         _judge_directories(task, evidence, ruling)
-    ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
+    ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost_words()])
     ruling.measures = {"continued": float(continued)}
     nothing = "" if continued else "no life of the job found something durable to go on from, so nothing tells one run from two"
     kept = f"{counted(continued, 'life', 'lives')} went on in the run that was there, and its durable step never fell"
     return ruling.conclude(CHECKER, kept, nothing=nothing)
 
 
-def _judge_resume(resume: Succession, ruling: Ruling) -> bool:
+def _judge_resume(resume: Succession, evidence: Evidence, ruling: Ruling) -> bool:
     """Whether a life had something to go on from and went on from something; which step is right is not asked here."""
     required = resume.offer.required_step
     told = f"{resume.who} went on from step {resume.step} at {resume.offer.at_s:.2f} s"
@@ -42,7 +42,8 @@ def _judge_resume(resume: Succession, ruling: Ruling) -> bool:
     if not required:
         return False
     if resume.step == 0:
-        ruling.broken.append(f"{resume.who} began another run at {resume.offer.at_s:.2f} s, from scratch: step {required} was durable")
+        target = ruling.doubts if is_guessed(resume, evidence) else ruling.broken
+        target.append(f"{resume.who} began another run at {resume.offer.at_s:.2f} s, from scratch: step {required} was durable")
     ruling.facts.append(f"{told}; step {required} was durable")
     return True
 

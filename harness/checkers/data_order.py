@@ -63,8 +63,8 @@ def check(_expectation: ExactlyOnceData, evidence: Evidence) -> Finding:
         nothing = "there is no uninterrupted run whose order could be compared"
         _compare_replays(executions, ruling)
         _judge_epochs(executions, ruling)
-    ruling.broken.extend(_repetitions(executions))
-    ruling.doubt_lost(evidence.lost("events"))
+    (ruling.doubts if evidence.lost_words() else ruling.broken).extend(_repetitions(executions))  # a resume may be what was not recorded
+    ruling.doubt_lost(evidence.lost_words())
     retained = sum([execution.is_retained for execution in executions])
     ruling.measures = {"batches_compared": float(compared), "batches_retained": float(retained)}
     replayed = len(executions) - retained
@@ -150,7 +150,7 @@ def _judge_passed_over(owed: Sequence[int], retained: Sequence[StepDone], eviden
         notes = ruling.facts if rank else ruling.doubts  # rank 0 saves, and need not wait until the others have told what they did
         notes.append(f"{gap}: it was saved, so it was executed, and a kill came before it could be said")
     else:
-        (ruling.doubts if evidence.lost("events") else ruling.broken).append(gap)  # it may be among what was not recorded
+        (ruling.doubts if evidence.lost_words() else ruling.broken).append(gap)  # it may be among what was not recorded
 
 
 def _repetitions(executions: list[_Execution]) -> Iterator[str]:

@@ -24,7 +24,7 @@ def stored_at_end(attempt: Attempt, evidence: Evidence) -> int | None:
 
 def acknowledged_by(task: int, t_s: float, evidence: Evidence) -> int | None:
     """The newest step that the job had acknowledged as saved by a moment, 0 for none; None for a job that says nothing of its saves."""
-    if not tells_saves(evidence) or evidence.lost("events"):
+    if not tells_saves(evidence) or evidence.lost_words():
         return None
     lives = evidence.lineage.incarnations_of(task)
     return max((save.step for life in lives for save in life.saves_ended if save.t_s <= t_s), default=0)

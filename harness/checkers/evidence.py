@@ -16,6 +16,7 @@ from harness.history import (
     LogLine,
     Marked,
     ObservationLost,
+    OperationReached,
     RunClosed,
     RunOpened,
     SaveBegun,
@@ -99,6 +100,11 @@ class Evidence:
         """Whether two uninterrupted runs were equal."""
         return next(iter(self.of_type(GoldenKnown)), None)
 
+    @property
+    def may_be_unheard(self) -> bool:
+        """Whether a silence of the job may have been none: of a log that is not read to its end nothing is heard, whatever the job says."""
+        return not self.scenario.workload.speaks_protocol and bool(self.lost_words())
+
     def requested(self) -> tuple[FaultRequested, ...]:
         """Injections that acted, if only in part."""
         return self.of_type(FaultRequested)
@@ -111,6 +117,10 @@ class Evidence:
         """What was not recorded of one kind."""
         return tuple(event for event in self.of_type(ObservationLost) if event.what == what)
 
+    def lost_words(self) -> tuple[ObservationLost, ...]:
+        """What was not recorded of the job's words, wherever it says them: a job that is followed by its log says them there."""
+        return tuple(event for event in self.of_type(ObservationLost) if event.what in self.scenario.workload.words_in)
+
 
 def gather(scenario: Scenario, history: History, golden: History | None = None) -> Evidence:
     """Put together what a run left behind."""
@@ -118,7 +128,7 @@ def gather(scenario: Scenario, history: History, golden: History | None = None) 
     return Evidence(scenario=scenario, history=history, lineage=trace(history.events), golden=uninterrupted)
 
 
-_NEVER_COMPARED = frozenset({Marked, BarrierReached, SaveBegun, SaveEnded, CheckpointsSeen, LogLine})
+_NEVER_COMPARED = frozenset({Marked, BarrierReached, OperationReached, SaveBegun, SaveEnded, CheckpointsSeen, LogLine})
 """What an uninterrupted run saved, marked and logged is its own affair: half of it, and nothing to compare with."""
 
 
@@ -160,6 +170,16 @@ class Ruling:
     def doubt_lost(self, lost: Iterable[ObservationLost]) -> None:
         """What was not recorded keeps a promise from being proved; it does not mend what is broken."""
         self.doubts.extend(f"{each.count} {each.what} were not recorded at {each.t_s:.2f} s: {each.detail}" for each in lost)
+
+    def doubt_broken(self) -> None:
+        """What would be broken may have another reason, which nobody has recorded."""
+        self.doubts, self.broken = [*self.doubts, *self.broken], []
+
+    def add(self, other: "Ruling") -> None:
+        """Take over what another one has found; measures are its own."""
+        self.broken += other.broken
+        self.doubts += other.doubts
+        self.facts += other.facts
 
     def conclude(self, checker: str, kept: str, *, nothing: str = "") -> Finding:
         """Invalid where something is broken; unknown where something is in doubt, or by ``nothing`` to look at; else valid, as ``kept``."""

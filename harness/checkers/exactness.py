@@ -69,7 +69,7 @@ def check(expectation: BitExactResume, evidence: Evidence) -> Finding:
     if different > 1:
         ruling.facts.append(f"{different} of {compared} compared states differ")
     ruling.doubts += _failed_inspections(evidence)
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     ruling.measures = {
         "states_compared": float(compared),
         "states_compared_after_resume": float(after_resume),

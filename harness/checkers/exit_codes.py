@@ -57,7 +57,7 @@ def check(expectation: ExitCodes, evidence: Evidence) -> Finding:
             continue
         judged += 1
         _judge(end, expectation, evidence, ruling)
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     ruling.measures = {"exits_judged": float(judged)}
     nothing = "" if judged else f"none of {counted(len(ruling.facts), 'attempt')} ended by itself, so there was no code to judge"
     return ruling.conclude(
@@ -85,7 +85,7 @@ def _is_done(attempt: Attempt, evidence: Evidence) -> bool | None:
     workload = evidence.scenario.workload
     if any(life.of_type(Done) for life in attempt.incarnations):
         return True
-    if evidence.is_job_heard and (workload.speaks_protocol or workload.outside.logs.done):
+    if evidence.is_job_heard and (workload.speaks_protocol or workload.outside.logs.done) and not evidence.lost_words():
         return False
     newest = stored_at_end(attempt, evidence)
     if newest is None or not workload.steps:

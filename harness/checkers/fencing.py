@@ -21,7 +21,7 @@ CHECKER = "single-writer"
 def check(_expectation: SingleWriter, evidence: Evidence) -> Finding:
     """Look at every pair of lives of a task that were there at once."""
     ruling = Ruling()
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     overlaps = 0
     for task in evidence.lineage.tasks:
         for older, newer in combinations(evidence.lineage.incarnations_of(task), 2):

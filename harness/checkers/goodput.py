@@ -11,7 +11,7 @@ CHECKER = "goodput"
 def check(expectation: Goodput, evidence: Evidence) -> Finding:
     """Judge every task; the worst one is measured. A task that never did a step has been productive for no second of its time."""
     ruling = Ruling()
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     ledgers = [ledger for task in evidence.lineage.tasks if (ledger := keep(evidence.lineage, task)) is not None and ledger.wall_s > 0]
     if not any(span.step >= 0 for ledger in ledgers for span in ledger.spans):
         return ruling.conclude(CHECKER, "", nothing="no step was recorded, so no time can be called productive")
@@ -33,7 +33,7 @@ def _judge_ratio(ledger: Ledger, expectation: Goodput, evidence: Evidence, rulin
         )
     if ledger.goodput < expectation.ratio_min:
         low = f"task {ledger.task}: {ledger.goodput:.1%} of the wall time was productive, {expectation.ratio_min:.1%} are promised"
-        (ruling.doubts if evidence.lost("events") else ruling.broken).append(low)  # steps that were not recorded would count
+        (ruling.doubts if evidence.lost_words() else ruling.broken).append(low)  # steps that were not recorded would count
 
 
 def _judge_recoveries(ledger: Ledger, expectation: Goodput, evidence: Evidence, ruling: Ruling) -> None:
@@ -43,13 +43,13 @@ def _judge_recoveries(ledger: Ledger, expectation: Goodput, evidence: Evidence, 
         ruling.facts.append(told)
         if expectation.recovery_s_max is not None and recovery.seconds > expectation.recovery_s_max:
             late = f"{told}, {expectation.recovery_s_max:g} s are promised"
-            (ruling.doubts if evidence.lost("events") else ruling.broken).append(late)
+            (ruling.doubts if evidence.lost_words() else ruling.broken).append(late)
     if expectation.recovery_s_max is None or not evidence.scenario.within_budget:
         return
     for fault_s in ledger.unrecovered_s:
         waited_s = ledger.end_s - fault_s
         told = f"task {ledger.task} was hit at {fault_s:.2f} s and had not recovered {waited_s:.2f} s later, at its end"
-        is_late = waited_s > expectation.recovery_s_max and not evidence.lost("events")
+        is_late = waited_s > expectation.recovery_s_max and not evidence.lost_words()
         (ruling.broken if is_late else ruling.doubts).append(told)
 
 

@@ -9,12 +9,15 @@ from signal import SIGKILL, SIGTERM
 
 from harness.checkers.durability import acknowledged_by, stored_at_end, were_writes_refused
 from harness.checkers.evidence import Evidence, Ruling
-from harness.history import ExecutionStarted, SaveBegun, SaveEnded
+from harness.history import ExecutionStarted, FaultRequested, SaveBegun, SaveEnded
 from harness.lineage import Attempt
 from harness.scenario.expectations import GraceConduct
+from harness.scenario.faults import EndGrace
 from harness.verdict import Finding
 
 CHECKER = "grace-conduct"
+
+END_GRACE = str(EndGrace.__struct_config__.tag)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,26 +27,31 @@ class _Conduct:
     Attributes:
         attempt: Who got it. A second notice does not prolong the grace: the first one counts.
         signal_s, grace_s: When, and what was granted.
-        last_step: What its last life had executed when it left.
         seen_s: When the first of its ranks noticed.
         begun: The saves that it began since, each step once.
         ended: The acknowledgement of the last of them; of one that was under way where none was begun.
         exit_s: When it was gone.
+        is_shortened: Whether a fault made its grace be over before its time.
     """
 
     attempt: Attempt
     signal_s: float
     grace_s: float
-    last_step: int
     seen_s: float | None
     begun: Sequence[SaveBegun]
     ended: SaveEnded | None
     exit_s: float | None
+    is_shortened: bool
 
     @property
     def who(self) -> str:
         """The attempt in words."""
         return f"attempt {self.attempt.number} of task {self.attempt.task}"
+
+    @property
+    def last_step(self) -> int:
+        """What its last life had executed when it left."""
+        return self.attempt.incarnations[-1].last_step()
 
     @property
     def margin_s(self) -> float | None:
@@ -54,7 +62,8 @@ class _Conduct:
     def is_cut(self) -> bool:
         """Whether something else than the end of the grace killed it: nobody knows what it would have done."""
         end = self.attempt.exit
-        return end is not None and end.signal == SIGKILL and end.cause != "grace" and (self.margin_s or 0.0) > 0
+        is_early = end is not None and (end.cause != "grace" or self.is_shortened)
+        return end is not None and end.signal == SIGKILL and is_early and (self.margin_s or 0.0) > 0
 
     def __str__(self) -> str:
         saved_s = self.begun[-1].t_s if self.begun else None
@@ -68,7 +77,7 @@ class _Conduct:
 def check(expectation: GraceConduct, evidence: Evidence) -> Finding:
     """Judge every notice that the platform gave."""
     ruling = Ruling()
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     conducts = [conduct for attempt in evidence.lineage.attempts if (conduct := _conduct(attempt, evidence)) is not None]
     judged = [conduct for conduct in conducts if not conduct.is_cut]
     ruling.facts += [f"{conduct}{' (it was killed by something else)' if conduct.is_cut else ''}" for conduct in conducts]
@@ -101,12 +110,16 @@ def _conduct(attempt: Attempt, evidence: Evidence) -> _Conduct | None:
         attempt=attempt,
         signal_s=notice.t_s,
         grace_s=granted,
-        last_step=life.last_step(),
         seen_s=seen_s,
         begun=sorted(begun.values(), key=lambda save: save.t_s),
         ended=ended[-1] if ended else None,
         exit_s=attempt.exit.t_s if attempt.exit else None,
+        is_shortened=any(_ends_grace(event, attempt) for event in evidence.of_type(FaultRequested)),
     )
+
+
+def _ends_grace(event: FaultRequested, attempt: Attempt) -> bool:
+    return event.fault == END_GRACE and (event.task, event.attempt) == (attempt.task, attempt.number)
 
 
 def _judge_exit(conduct: _Conduct, expectation: GraceConduct, *, evidence: Evidence, ruling: Ruling) -> None:
@@ -118,7 +131,8 @@ def _judge_exit(conduct: _Conduct, expectation: GraceConduct, *, evidence: Evide
         heard = "never said that it noticed" if conduct.seen_s is None else f"noticed after {conduct.seen_s - conduct.signal_s:.2f} s"
         ruling.broken.append(f"{conduct.who} did not leave within its grace of {conduct.grace_s:g} s and was killed; it {heard}")
     elif end.signal == SIGTERM and conduct.seen_s is None:
-        ruling.broken.append(f"{conduct.who} did not notice its notice: SIGTERM itself ended it, {end.t_s - conduct.signal_s:.2f} s later")
+        ended = f"{conduct.who} did not notice its notice: SIGTERM itself ended it, {end.t_s - conduct.signal_s:.2f} s later"
+        (ruling.doubts if evidence.lost_words() else ruling.broken).append(ended)
     elif conduct.margin_s < expectation.margin_s_min:
         promised = f"{expectation.margin_s_min:g} s are promised"
         is_late_to_see = any(conduct.signal_s <= lost.t_s <= (conduct.exit_s or lost.t_s) for lost in evidence.lost("moments"))

@@ -14,13 +14,13 @@ CHECKER = "no-hang"
 def check(expectation: NoHang, evidence: Evidence) -> Finding:
     """Take the watchdog's word, and let one watch the history again: it may have been written without."""
     ruling = Ruling()
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     called = evidence.of_type(HangCalled)
     spoken = any(isinstance(event, JobEvent) for event in evidence.events)
     again, quiet_s_max = _watch_again(evidence, expectation.quiet_s)
     if again is not None and not called and spoken:
         _judge_again(again, evidence, ruling)
-    ruling.broken += [_told(hang) for hang in called]
+    (ruling.doubts if evidence.may_be_unheard else ruling.broken).extend(_told(hang) for hang in called)
     ruling.measures = {"quiet_s_max": round(quiet_s_max, 3)}
     nothing = "" if spoken else "the job said nothing that could be watched: give it log patterns, or let it write events"
     return ruling.conclude(
@@ -30,7 +30,7 @@ def check(expectation: NoHang, evidence: Evidence) -> Finding:
 
 def _judge_again(hang: HangCalled, evidence: Evidence, ruling: Ruling) -> None:
     """A silence that nobody called at its time; where words of the job are lost, it may have been none."""
-    (ruling.doubts if evidence.lost("events") else ruling.broken).append(_told(hang))
+    (ruling.doubts if evidence.lost_words() else ruling.broken).append(_told(hang))
 
 
 def _told(hang: HangCalled) -> str:

@@ -28,7 +28,7 @@ def check(_expectation: IntactCheckpoints, evidence: Evidence) -> Finding:
         ruling.broken.extend(_crashes_at_restore(lives))
         ruling.broken.extend(losses_of_last_good(evidence, task))
         surveys += _judge_surveys(task, evidence, ruling)
-    ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
+    ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost_words()])
     ruling.measures = {"restores": float(restores), "surveys": float(surveys)}
     nothing = "" if surveys else "no survey found a committed checkpoint, so there was nothing to judge"
     if evidence.scenario.workload.layout == "files" and not compared:
@@ -62,7 +62,8 @@ def _judge_standing(event: Restored, offer: Offer, *, who: str, evidence: Eviden
     standing = offer.standing_of(event.step)
     what = f"{who} restored step {event.step} on rank {event.rank} at {event.t_s:.2f} s"
     if standing == "foreign":
-        ruling.broken.append(f"{what}, which nobody had saved")
+        target = ruling.doubts if evidence.lost_words() or evidence.lost("checkpoints") else ruling.broken
+        target.append(f"{what}, which nobody had saved")
     elif standing == "uncommitted":
         target = ruling.doubts if evidence.lost("checkpoints") else ruling.broken
         target.append(f"{what}, {_seen_as(event.step, offer)}")

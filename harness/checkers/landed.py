@@ -4,14 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.checkers.evidence import Evidence, unknown, valid
+from harness.checkers.log_lag import why_too_late
 from harness.checkers.scripts import scripted
 from harness.checkers.unstarted import why_never_run
 from harness.history import ExecutionStarted, FaultFailed, FaultObserved, FaultRequested
 from harness.scenario import Injection, Trigger, injection_name
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.scenario.faults import Kill
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.verdict import Finding, Outcome, counted
 
 CHECKER = "landed"
+
+NOTICED_S = 0.5
+"""A fault may find an attempt gone before its end is noticed: the run is looked at every 0.05 s, on a loaded machine more seldom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +98,25 @@ def _describe(due: _Due, evidence: Evidence) -> str:
     if requested is not None and observed is not None:
         return f"{what} was requested at {requested.t_s:.2f} s and observed at {observed.t_s:.2f} s: {observed.evidence}"
     if failed is not None:
-        return f"{what} could not act at {failed.t_s:.2f} s: {failed.detail}"
-    if requested is not None:
-        return f"{what} was requested at {requested.t_s:.2f} s, and its effect was never seen"
-    return f"{what} was never requested: it waited for {_awaited(due.injection.at)}; {_reached(due, evidence)}"
+        missed = f"could not act at {failed.t_s:.2f} s: {failed.detail}"
+    elif requested is not None:
+        missed = f"was requested at {requested.t_s:.2f} s, and its effect was never seen"
+    else:
+        missed = f"was never requested: it waited for {_awaited(due.injection.at)}; {_reached(due, evidence)}"
+    return "; ".join(filter(None, (f"{what} {missed}", _too_late(due, evidence))))
+
+
+def _too_late(due: _Due, evidence: Evidence) -> str:
+    """Why it came too late, if that is why it is missing; empty where something else may have kept it from acting."""
+    if due.attempt is None:
+        return ""
+    attempts = (each for each in evidence.lineage.attempts_of(due.injection.victim.task) if each.number == due.attempt)
+    end = next((attempt.exit for attempt in attempts), None)
+    if due.failed is not None and (end is None or end.t_s > due.failed.t_s + NOTICED_S):
+        return ""
+    if due.requested is not None and due.failed is None and not isinstance(due.injection.fault, Kill):
+        return ""  # what is killed does not end by itself; of others an effect may have been overlooked
+    return why_too_late(due.injection, due.attempt, evidence)
 
 
 def _awaited(at: Trigger) -> str:
@@ -105,6 +125,9 @@ def _awaited(at: Trigger) -> str:
             return f"step {at.step} of rank {at.rank}"
         case AtMarker():
             return f"the moment {at.when} occurrence {at.nth} of {at.event} on rank {at.rank}"
+        case AtOperation():
+            since = f"it said {at.after} for time {at.after_nth}" if at.after else "its start"
+            return f"the moment {at.when} operation {at.nth} of kind {at.operation} on {at.path} by rank {at.rank} since {since}"
         case OnLog():
             return f"occurrence {at.nth} of a log line that matches {at.pattern!r}"
         case AfterSeconds():

@@ -68,15 +68,17 @@ def _judge_missing(task: int, found: Sequence[LogLine], lines: Sequence[LogLine]
 
 
 def _doubt(evidence: Evidence, ruling: Ruling) -> None:
-    """A missing line proves nothing where lines are lost, where the run was broken off, or where a fault that brings it did not land."""
+    """A missing line proves nothing where lines are lost or masked, where the run was broken off, or where a fault did not land."""
     ruling.doubt_lost(evidence.lost("logs"))
+    masked = next((line for line in evidence.of_type(LogLine) if line.is_masked), None)
+    if masked is not None:
+        ruling.doubts.append(f"a part of what was said is masked, and may be what is missing: {_shown(masked)}")
     if evidence.is_cut_short:
         ruling.doubts.append("the run was broken off, and what is missing might have come yet")
     if landed.check(evidence).outcome is not Outcome.VALID:
         ruling.doubts.append("not every fault has landed, and what is missing may be owed to one that has not")
     if ruling.doubts:
-        ruling.doubts += ruling.broken
-        ruling.broken = []
+        ruling.doubt_broken()
 
 
 def _shown(line: LogLine) -> str:

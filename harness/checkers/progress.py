@@ -30,12 +30,14 @@ class _Cycle:
         attempt: Which.
         before, after: The newest durable step when it began and when it had ended; None where nothing tells.
         owes: Whether it had to make progress: it failed, and not for want of time.
+        is_seen: Whether storage and the platform tell all that, without a word of the job.
     """
 
     attempt: Attempt
     before: int | None
     after: int | None
     owes: bool
+    is_seen: bool = False
 
     @property
     def has_progress(self) -> bool | None:
@@ -51,10 +53,12 @@ class _Cycle:
 def check(expectation: MakesProgress, evidence: Evidence) -> Finding:
     """Follow the newest durable step from attempt to attempt."""
     ruling = Ruling()
+    ruling.doubt_lost(evidence.lost_words())
     worst, known = 0, 0
     for task in evidence.lineage.tasks:
         attempts = evidence.lineage.attempts_of(task)
-        ruling.broken += _crash_loops(attempts, expectation.cycles_max, evidence)
+        loops = _crash_loops(attempts, expectation.cycles_max, evidence)
+        (ruling.doubts if evidence.lost_words() else ruling.broken).extend(loops)  # at which step an attempt died it says itself
         cycles = [_cycle(attempt, evidence) for attempt in attempts]
         ruling.facts += map(str, cycles)
         longest = _longest_series(cycles)
@@ -62,7 +66,8 @@ def check(expectation: MakesProgress, evidence: Evidence) -> Finding:
         known += sum(cycle.has_progress is not None for cycle in cycles)
         if len(longest) > expectation.cycles_max:
             series = f"{counted(len(longest), 'attempt')} of task {task} in a row ended without a higher durable step"
-            ruling.broken.append(f"{series}, {expectation.cycles_max} may: {longest[0]}")
+            is_guessed = bool(evidence.lost_words()) and not all(cycle.is_seen for cycle in longest)
+            (ruling.doubts if is_guessed else ruling.broken).append(f"{series}, {expectation.cycles_max} may: {longest[0]}")
         dark = [cycle for cycle in cycles if cycle.owes and cycle.has_progress is None]
         ruling.doubts += [f"nothing tells whether there was progress: {cycle}" for cycle in dark]
     ruling.measures = {"cycles_without_progress": float(worst)}
@@ -87,7 +92,8 @@ def _cycle(attempt: Attempt, evidence: Evidence) -> _Cycle:
     stored_before, stored_after = _stored_before(attempt, evidence), stored_at_end(attempt, evidence)
     if stored_before is not None and stored_after is not None:
         before, after = stored_before, stored_after
-        return _Cycle(attempt=attempt, before=before, after=after, owes=_owes(attempt, evidence))
+        is_seen = _failed_by_itself(attempt, evidence)
+        return _Cycle(attempt=attempt, before=before, after=after, owes=_owes(attempt, evidence), is_seen=is_seen)
     end_s = attempt.exit.t_s if attempt.exit is not None else float("inf")
     return _Cycle(
         attempt=attempt,
@@ -132,10 +138,15 @@ def _owes(attempt: Attempt, evidence: Evidence) -> bool:
     end = attempt.exit
     if end is None or end.exit_code == 0 or end.cause == "stop":
         return False
-    if end.cause == "job" and not _was_hit(attempt, evidence):
+    if _failed_by_itself(attempt, evidence):
         return True
     every = evidence.scenario.workload.save_every
     return every > 0 and any(life.last_step() - (life.restored_step or 0) > every for life in attempt.incarnations)
+
+
+def _failed_by_itself(attempt: Attempt, evidence: Evidence) -> bool:
+    end = attempt.exit
+    return end is not None and end.exit_code != 0 and end.cause == "job" and not _was_hit(attempt, evidence)
 
 
 def _was_hit(attempt: Attempt, evidence: Evidence) -> bool:

@@ -29,7 +29,7 @@ def check(_expectation: RanksAgree, evidence: Evidence) -> Finding:
             if silent and life.steps:
                 ruling.doubts.append(f"{name_of_life(life)} trained, and rank {silent[0]} never said from which step")
             agreed += life.number > 0 and not silent
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     ruling.measures = {"lives_agreed": float(agreed)}
     if ranks < 2:
         return ruling.conclude(CHECKER, "", nothing=f"the workload has {ranks} rank, which can only agree with itself")

@@ -38,10 +38,8 @@ def _gaps_of_the_file(evidence: Evidence) -> Iterator[str]:
         yield "the run was never closed: the harness was killed before it ended"
     elif closed.reason in ("interrupted", "error"):
         yield f"the run was closed at {closed.t_s:.2f} s as {closed.reason}" + (f": {closed.detail}" if closed.detail else "")
-    what = ("events",) if evidence.scenario.workload.speaks_protocol else ("events", "logs")  # a silent job's events are read from its log
-    for kind in what:
-        for lost in evidence.lost(kind):
-            yield f"{lost.count} {kind} were not recorded at {lost.t_s:.2f} s: {lost.detail}"
+    for lost in evidence.lost_words():
+        yield f"{lost.count} {lost.what} were not recorded at {lost.t_s:.2f} s: {lost.detail}"
 
 
 def _gaps_of_the_job(evidence: Evidence) -> Iterator[str]:

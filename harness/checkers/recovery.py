@@ -15,7 +15,7 @@ UNACCOUNTED_S_MAX = 0.001
 def check(expectation: RecoversWithin, evidence: Evidence) -> Finding:
     """Judge every recovery, and every fault that nothing new has followed."""
     ruling = Ruling()
-    ruling.doubt_lost(evidence.lost("events"))
+    ruling.doubt_lost(evidence.lost_words())
     ledgers = [ledger for task in evidence.lineage.tasks if (ledger := keep(evidence.lineage, task)) is not None]
     recoveries = [(ledger.task, recovery) for ledger in ledgers for recovery in ledger.recoveries]
     for task, recovery in recoveries:
@@ -43,7 +43,7 @@ def _judge(task: int, recovery: Recovery, expectation: RecoversWithin, *, eviden
     if abs(missing_s) > UNACCOUNTED_S_MAX:
         ruling.doubts.append(f"{told}: the parts do not add up, {missing_s:.3f} s are in none of them")
     if recovery.seconds > expectation.total_s:
-        (ruling.doubts if evidence.lost("events") else ruling.broken).append(f"{told}, {expectation.total_s:g} s are promised")
+        (ruling.doubts if evidence.lost_words() else ruling.broken).append(f"{told}, {expectation.total_s:g} s are promised")
 
 
 def _judge_unrecovered(ledger: Ledger, expectation: RecoversWithin, evidence: Evidence, ruling: Ruling) -> None:
@@ -53,7 +53,7 @@ def _judge_unrecovered(ledger: Ledger, expectation: RecoversWithin, evidence: Ev
     for fault_s in ledger.unrecovered_s:
         waited_s = _over_s(ledger, evidence) - fault_s
         told = f"task {ledger.task} was hit at {fault_s:.2f} s and had not recovered {waited_s:.2f} s later, at its end"
-        is_late = waited_s > expectation.total_s and not evidence.lost("events")
+        is_late = waited_s > expectation.total_s and not evidence.lost_words()
         (ruling.broken if is_late else ruling.doubts).append(told)
 
 

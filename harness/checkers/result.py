@@ -22,7 +22,7 @@ def check(_expectation: SameResult, evidence: Evidence) -> Finding:
     if not golden.sha256:
         return unknown(CHECKER, f"the uninterrupted run left no {golden.path} either: correct `result`, or the job")
     if not known.equal:
-        return unknown(CHECKER, f"uninterrupted runs are not equal to each other, so equality proves nothing: {known.detail}")
+        return unknown(CHECKER, f"no uninterrupted run proves what the result must be: {known.detail}")
     if evidence.is_cut_short:
         return unknown(CHECKER, "the run was broken off: its result is not what the job would have left")
     if not evidence.scenario.within_budget and not _has_succeeded(evidence):

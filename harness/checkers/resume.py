@@ -4,9 +4,13 @@ from bisect import bisect_right
 from itertools import count
 
 from harness.checkers.evidence import Evidence, Ruling
+from harness.checkers.log_lag import struck_when_done
+from harness.checkers.skipping import judge_skipping
 from harness.checkers.states import SavedStates
 from harness.checkers.storage import was_damaged
-from harness.checkers.successions import Succession, had_its_grace, name_of_life, successions
+from harness.checkers.strides import stride_of
+from harness.checkers.successions import Succession, had_its_grace, is_guessed, name_of_life, successions
+from harness.checkers.unsaved import judge_unsaved
 from harness.history import Restored
 from harness.scenario.expectations import ResumesFromNewestDurable
 from harness.verdict import Finding, counted
@@ -18,21 +22,32 @@ def check(expectation: ResumesFromNewestDurable, evidence: Evidence) -> Finding:
     """Judge each life that trained after another one had been there; see ``_judge_choice``, ``_judge_loss`` and ``_judge_order``."""
     ruling = Ruling()
     lost_steps: list[int] = []
+    order: list[str] = []
     for task in evidence.lineage.tasks:
-        saved = SavedStates(evidence.lineage, task)
-        for resume in successions(task, evidence):
-            _judge_choice(resume, evidence, saved, ruling)
-            lost_steps.append(_judge_loss(resume, expectation, evidence, ruling))
-            _judge_order(resume, evidence, ruling)
+        saved, stride = SavedStates(evidence.lineage, task), stride_of(task, evidence)
+        resumes = list(successions(task, evidence))
+        for resume in resumes:
+            mine = Ruling()
+            _judge_choice(resume, evidence, saved, mine)
+            if resume.offer.standing_of(resume.step) in ("unseen", "in-flight"):
+                judge_unsaved(resume, stride, evidence, mine)
+            lost_steps.append(_judge_loss(resume, expectation, evidence, mine))
+            _judge_order(resume, evidence, mine)
+            if is_guessed(resume, evidence):
+                mine.doubt_broken()
+            ruling.add(mine)
+        order.append(judge_skipping(task, resumes, stride, evidence=evidence, ruling=ruling))
         _judge_coverage(task, evidence, ruling)
-    ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost("events")])
+    ruling.doubt_lost([*evidence.lost("checkpoints"), *evidence.lost_words()])
+    late = "" if lost_steps else struck_when_done(evidence)
+    nothing = f"nothing resumed in {counted(len(evidence.lineage.attempts), 'attempt')}, so nothing was proved{late and f': {late}'}"
     total, most = sum(lost_steps), max(lost_steps, default=0)
     ruling.measures = {"resumes": float(len(lost_steps)), "lost_steps": float(total), "lost_steps_at_once": float(most)}
     repeated = f"{counted(total, 'step')} repeated, at most {most} at once of {expectation.lost_steps_max} allowed"
     return ruling.conclude(
         CHECKER,
-        f"{counted(len(lost_steps), 'resume')} went on from the newest durable step; {repeated}, and none was skipped",
-        nothing="" if lost_steps else f"nothing resumed in {counted(len(evidence.lineage.attempts), 'attempt')}, so nothing was proved",
+        f"{counted(len(lost_steps), 'resume')} went on from the newest durable step; {repeated}, and {', and '.join(dict.fromkeys(order))}",
+        nothing="" if lost_steps else nothing,
     )
 
 
@@ -55,7 +70,7 @@ def _judge_choice(resume: Succession, evidence: Evidence, saved: SavedStates, ru
         ruling.broken.append(f"{who} went on from step {step}, whose checkpoint a fault had damaged; {newest}")
     elif standing in ("foreign", "uncommitted"):
         what = "which nobody had saved" if standing == "foreign" else "whose save had not been committed"
-        target = ruling.doubts if evidence.lost("checkpoints") else ruling.broken
+        target = ruling.doubts if evidence.lost("checkpoints") or (standing == "foreign" and evidence.lost_words()) else ruling.broken
         target.append(f"{who} went on from step {step} at {offer.at_s:.2f} s, {what}; {newest}")
     elif standing == "in-flight":
         ruling.facts.append(f"{who}: step {step} was being saved when storage was last looked at, and became whole")
@@ -127,4 +142,4 @@ def _judge_coverage(task: int, evidence: Evidence, ruling: Ruling) -> None:
 
 def _notes_of_gaps(evidence: Evidence, ruling: Ruling) -> list[str]:
     """Where a step that was not seen belongs: where words of the job are lost, it may have been executed."""
-    return ruling.doubts if evidence.lost("events") else ruling.broken
+    return ruling.doubts if evidence.lost_words() else ruling.broken

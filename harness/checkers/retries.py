@@ -33,12 +33,21 @@ FAIL_WRITES = kind_of(FailWrites())
 CPU_MAINTENANCE = Maintenance(profile="cloudrun-job-cpu-maintenance")
 
 
+INJECTED = "injected"
+
+
 @dataclass(frozen=True, slots=True)
 class _Death:
     """An attempt that was followed by another, or failed for good; ``why`` is empty where only the job itself explains it."""
 
     attempt: Attempt
     why: str
+
+    @property
+    def rests_on_words(self) -> bool:
+        """Whether it is held against a fault because the job has not said that it had got over it."""
+        end = self.attempt.exit
+        return self.why.startswith(INJECTED) and end is not None and end.cause == "job"
 
     def __str__(self) -> str:
         end = self.attempt.exit
@@ -67,6 +76,8 @@ def check(expectation: WithinRetries, evidence: Evidence) -> Finding:
             ruling.broken.append(
                 f"{counted(len(mine), 'attempt')} died of the job itself, {expectation.own_failures_max} are allowed: {mine[0]}"
             )
+        if any(death.rests_on_words for death in deaths):
+            ruling.doubt_lost(evidence.lost_words())  # that it had got over the fault it would have said
         _judge_after_success(attempts, ruling)
         _doubt_unfinished(task, attempts, evidence, ruling)
     ruling.measures = {"attempts": float(attempts_max), "own_failures": float(own), "ended_from_outside": float(outside)}
@@ -112,7 +123,7 @@ def _explanation(attempt: Attempt, end: AttemptExited, injections: Mapping[str, 
         and not _ran_on(injections.get(fault.injection), attempt, (fault.t_s, end.t_s), evidence)
     ]
     if deadly:
-        return f"injected: {', '.join(deadly)}"
+        return f"{INJECTED}: {', '.join(deadly)}"
     return f"cause: {end.cause}" if end.cause in OUTSIDE_CAUSES else ""
 
 

@@ -8,6 +8,7 @@ from signal import SIGKILL
 
 from harness.checkers.evidence import Evidence
 from harness.checkers.storage import Offer, offer_to
+from harness.checkers.strides import stride_of
 from harness.history import LogLine
 from harness.lineage import Incarnation
 
@@ -75,14 +76,19 @@ def had_its_grace(life: Incarnation, evidence: Evidence) -> bool:
     return sent is not None and end is not None and end.cause != "grace" and end.signal != SIGKILL and sent.t_s >= life.began_s
 
 
+def is_guessed(resume: Succession, evidence: Evidence) -> bool:
+    """Whether what a life went on from is taken from its first step or its silence, and its word of it may be among those that are lost."""
+    return resume.life.started is None and bool(evidence.lost_words())
+
+
 def _known_steps(task: int, evidence: Evidence) -> Sequence[int]:
     workload = evidence.scenario.workload
-    if workload.speaks_protocol or evidence.golden is None or _shows_some_steps(evidence):
+    if workload.speaks_protocol or evidence.golden is None or shows_some_steps(evidence):
         return ()
     return sorted({step.step for life in evidence.golden.incarnations_of(task) for step in life.steps})
 
 
-def _shows_some_steps(evidence: Evidence) -> bool:
+def shows_some_steps(evidence: Evidence) -> bool:
     """Whether steps are read from a progress bar: it shows them by time, so that one it does not show was not skipped."""
     pattern = evidence.scenario.workload.outside.logs.step
     lines = (event for event in evidence.events if isinstance(event, LogLine) and event.is_redrawn)
@@ -95,8 +101,9 @@ def _range(life: Incarnation, known: Sequence[int], evidence: Evidence) -> tuple
     if life.started is not None or workload.speaks_protocol:
         return high, high
     index = bisect_right(known, high)
-    is_any = bool(known) or _shows_some_steps(evidence)
-    low = known[index - 1] if index else (0 if is_any else high)
+    is_any = bool(known) or shows_some_steps(evidence)
+    unsaid = 0 if is_any else max(stride_of(life.task, evidence).every - 1, 0)
+    low = known[index - 1] if index else (0 if is_any else max(high - unsaid, 0))
     if low == 0 and workload.outside.logs.resumed:
         return 0, 0  # it would have said that it resumed
     return low, high

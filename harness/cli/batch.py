@@ -6,24 +6,22 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from harness.cli.exits import EXIT_BROKEN, EXIT_INTERRUPTED
 from harness.cli.interruptions import COUNTED_MAX, Interruptions
+from harness.cli.owed import owing_of
 from harness.cli.standing_index import StandingIndex
 from harness.cli.worker import Finished, Job, Message, Progressed, Refused, Waiting
 from harness.clock import Clock
-
-ENDING_S_MAX = 30.0
-"""An interrupted worker stops its run, heals and judges nothing; longer than the grace of any profile it could be waiting for."""
-
-ENDING_SHARED_S_MAX = 840.0
-"""The same where runs share what must be whole for the next one: 240 s to mend nodes, 600 s to take the run away and bring node pools to
-rest. It takes a minute unless something hangs; a worker that is killed before leaves a broken cluster."""
+from harness.store import ENDING_S_MAX
+from harness.undo import identify
 
 READ_BYTES = 65536
 
@@ -46,8 +44,8 @@ class Display(Protocol):
     def ended(self, message: Finished | Refused) -> None:
         """It was judged, or refused."""
 
-    def stopping(self, scenarios: Sequence[str], patience_s: float) -> None:
-        """We were interrupted: what runs is being ended."""
+    def stopping(self, scenarios: Sequence[str], patience_s: float, why: str) -> None:
+        """What runs is being ended: we were interrupted, or it is enough."""
 
     def ticked(self) -> None:
         """Time has passed."""
@@ -55,17 +53,25 @@ class Display(Protocol):
 
 @dataclass
 class _Worker:
-    """A worker process and what it is at; ``garbage``: a line of it that is no message, after which nothing that it says is believed."""
+    """A worker process and what it is at.
+
+    Attributes:
+        garbage: A line of it that is no message, after which nothing that it says is believed.
+        is_overdue: Whether it was killed for not having ended its run in time.
+    """
 
     process: subprocess.Popen[bytes]
     scenario: str = ""
+    began_s: float = 0.0
     is_waiting: bool = False
     unread: bytearray = field(default_factory=bytearray)
     garbage: bytes = b""
+    is_overdue: bool = False
+    runs_dir: str = ""
 
     def give(self, job: Job) -> None:
         assert self.process.stdin is not None
-        self.scenario = job.scenario.name
+        self.scenario, self.runs_dir = job.scenario.name, job.runs_dir
         with contextlib.suppress(BrokenPipeError):  # its end is noticed on its output
             self.process.stdin.write(msgspec.json.encode(job) + b"\n")
             self.process.stdin.flush()
@@ -91,6 +97,11 @@ class _Worker:
         return messages
 
 
+def endlessly(_lasted_s: Mapping[str, float]) -> str:
+    """It is never enough."""
+    return ""
+
+
 _MESSAGES: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
 
@@ -104,6 +115,7 @@ class Batch:
         clock: The time.
         index: Renewed as scenarios end.
         ending_s_max: What takes longer to end after an interrupt is killed.
+        enough: Asked over and over with the seconds that each scenario has taken, those that run included; a reason ends the batch.
     """
 
     def __init__(
@@ -115,6 +127,7 @@ class Batch:
         clock: Clock,
         index: StandingIndex,
         ending_s_max: float = ENDING_S_MAX,
+        enough: Callable[[Mapping[str, float]], str] = endlessly,
     ) -> None:
         self._waiting = collections.deque(jobs)
         self._workers_max = max(1, min(workers, len(jobs)))
@@ -122,6 +135,10 @@ class Batch:
         self._clock = clock
         self._index = index
         self._ending_s_max = ending_s_max
+        self._enough = enough
+        self._lasted_s: dict[str, float] = {}
+        self._ended_because = ""
+        self._myself = identify([os.getpid()])[0]
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._results: dict[str, Finished | Refused] = {}
@@ -134,8 +151,9 @@ class Batch:
         with Interruptions() as interruptions, self._selector:
             for _ in range(self._workers_max):
                 self._start_worker()
-            while self._workers and not interruptions.count:
+            while self._workers and not interruptions.count and not self._ended_because:
                 self._look()
+                self._ended_because = self._enough(self.lasted_s)
             if self._workers:
                 self._interrupt(interruptions)
         return self._results
@@ -144,6 +162,17 @@ class Batch:
     def is_interrupted(self) -> bool:
         """Whether it was, before everything had ended."""
         return self._is_interrupted
+
+    @property
+    def ended_because(self) -> str:
+        """Why it was enough; empty where it was not, or we were interrupted."""
+        return self._ended_because
+
+    @property
+    def lasted_s(self) -> Mapping[str, float]:
+        """How long each scenario that was begun has taken, those that run included."""
+        now_s = self._clock.monotonic_s()
+        return {**self._lasted_s, **{worker.scenario: now_s - worker.began_s for worker in self._workers if worker.scenario}}
 
     @property
     def not_run(self) -> list[str]:
@@ -190,7 +219,8 @@ class Batch:
         if self._waiting and not self._is_interrupted:
             job = self._waiting.popleft()
             self._display.began(job.scenario.name)
-            worker.give(job)
+            worker.began_s = self._clock.monotonic_s()
+            worker.give(replace(job, overseer=self._myself, ending_s_max=self._ending_s_max))
         else:
             worker.scenario = ""
             self._close(worker)
@@ -207,13 +237,14 @@ class Batch:
                 worker.is_waiting = bool(message.why)
                 self._display.waiting(message)
             else:
-                self._end(message)
+                self._end(message, worker)
                 self._give_next(worker)
         if worker.garbage:
             self._close(worker)  # it ends what it runs, and then itself
 
-    def _end(self, message: Finished | Refused) -> None:
+    def _end(self, message: Finished | Refused, worker: _Worker) -> None:
         self._results[message.scenario] = message
+        self._lasted_s[message.scenario] = self._clock.monotonic_s() - worker.began_s
         self._display.ended(message)
         self._index.age()
 
@@ -231,7 +262,7 @@ class Batch:
         code = worker.process.wait()
         self._workers.remove(worker)
         if worker.scenario and worker.scenario not in self._results:
-            self._end(self._lost(worker, code))
+            self._end(self._lost(worker, code), worker)
             self._start_worker()
 
     def _lost(self, worker: _Worker, code: int) -> Refused:
@@ -241,13 +272,20 @@ class Batch:
         how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
         if worker.garbage:
             how = f"said {worker.garbage!r} where a message was due"
-        message = f"the process that ran it {how}; `harness clean` ends what it left"
+        if worker.is_overdue:
+            how = f"had not ended it after {self._ending_s_max:g} s, and was killed"
+        pid = worker.process.pid
+        left = owing_of(
+            Path(worker.runs_dir), self._clock, is_asked=lambda owner: owner.overseer == self._myself and owner.process.pid == pid
+        )
+        message = "; ".join([f"the process that ran it {how}", *(map(str, left) if left else ["`harness clean` ends what it left"])])
         return Refused(scenario=worker.scenario, exit_code=EXIT_BROKEN, message=message)
 
     def _interrupt(self, interruptions: Interruptions) -> None:
         """Have every worker end its run, and kill what hangs; told to wait no longer, leave it to them: they end it all the same."""
         self._is_interrupted = True
-        self._display.stopping([worker.scenario for worker in self._workers if worker.scenario], self._ending_s_max)
+        running = [worker.scenario for worker in self._workers if worker.scenario]
+        self._display.stopping(running, self._ending_s_max, self._ended_because or "interrupted")
         for worker in self._workers:
             self._close(worker)  # without its input it interrupts itself
         deadline_s = self._clock.monotonic_s() + self._ending_s_max
@@ -256,5 +294,6 @@ class Batch:
             if interruptions.count >= COUNTED_MAX:
                 return
         for worker in list(self._workers):
+            worker.is_overdue = True
             worker.process.kill()
             self._bury(worker)

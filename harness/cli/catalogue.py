@@ -56,6 +56,24 @@ def load(*, catalogue: str, config: Path | None, root: Path) -> Mapping[str, Sce
     return found
 
 
+def misplaced(scenarios: Iterable[Scenario], *, catalogue: str, root: Path) -> str:
+    """What is said where workloads of a catalogue are not below the root and are where the catalogue lies: how to run them; else empty.
+
+    An installed catalogue is found from everywhere, and its workloads' directories are relative to the root all the same.
+    """
+    module = sys.modules.get(catalogue.partition(":")[0])
+    home = Path(getattr(module, "__file__", None) or root / "scenarios.py").resolve().parent
+    if home == root:
+        return ""
+    for scenario in scenarios:
+        workload = scenario.workload
+        for part in workload.sources or (".",):
+            path = Path(workload.directory) / part
+            if not (root / path).exists() and (home / path).exists():
+                return f"workload {workload.name!r} is not in {root}: there is no {path}; the catalogue lies in {home}: add --root {home}"
+    return ""
+
+
 def _is_part_of(missing: str | None, module_name: str) -> bool:
     """Whether it is the catalogue's own module that is not there, or a package around it; else it is one that the catalogue imports."""
     return missing is not None and f"{module_name}.".startswith(f"{missing}.")
@@ -121,6 +139,7 @@ def choose(
     chosen = [scenario for scenario in matching if slow or "slow" not in scenario.tags]
     if not chosen:
         raise UsageError("nothing to run: every scenario that matches is slow; add --slow")
+    _refuse_namesakes(chosen)
     return chosen
 
 
@@ -151,7 +170,7 @@ def _refuse_namesakes(scenarios: Sequence[Scenario]) -> None:
     names = [scenario.name for scenario in scenarios]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"two of the scenarios are named {name!r}; rename one in its file, or run one after the other")
+            raise UsageError(f"two of the scenarios are named {name!r}; rename one where it is written")
 
 
 def _one(known: Mapping[str, Scenario], name: str) -> Scenario:

@@ -97,10 +97,10 @@ class PlainDisplay:
             self._console.print(headings(), style="dim", highlight=False, soft_wrap=True)
         print_row(self._console, message)
 
-    def stopping(self, scenarios: Sequence[str], patience_s: float) -> None:
+    def stopping(self, scenarios: Sequence[str], patience_s: float, why: str) -> None:
         """Say at once what is being ended, and what that may take."""
         names = ", ".join(scenarios) or "nothing"
-        self._say(f"interrupted; ends what runs: {names}; that may take up to {patience_s:.0f} s; a second interrupt waits no longer")
+        self._say(f"{why}; ends what runs: {names}; that may take up to {patience_s:.0f} s; a second interrupt waits no longer")
 
     def _say(self, line: str) -> None:
         self._console.print(Text(line, style="dim"), highlight=False, soft_wrap=True)
@@ -180,9 +180,9 @@ class LiveDisplay:
         self._done += 1
         self._plain.ended(message)
 
-    def stopping(self, scenarios: Sequence[str], patience_s: float) -> None:
+    def stopping(self, scenarios: Sequence[str], patience_s: float, why: str) -> None:
         """Print above the table what is being ended."""
-        self._plain.stopping(scenarios, patience_s)
+        self._plain.stopping(scenarios, patience_s, why)
 
     def ticked(self) -> None:
         """Redraw."""

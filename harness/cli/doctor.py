@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 import msgspec
 
 from harness.cli.clusters import looking_at
+from harness.explore.recording import recorder_available
 from harness.kind import find_cluster, problem_with, problem_with_engine, problem_with_operators
 from harness.kind.bundle.builder import missing_pieces
 from harness.kind.engine import INSTALL_ADVICE, server_version
@@ -44,6 +45,8 @@ def diagnose() -> list[Diagnosis]:
         )
     found += _diagnose_cluster()
     found += [Diagnosis(name=name, is_available=not reason, detail=reason or "yes") for name, reason in missing_here()]
+    unseen = recorder_available()
+    found.append(Diagnosis(name="recorder of operations", is_available=not unseen, detail=unseen or "for harness explore"))
     for package, purpose, extra in PACKAGES:
         try:
             found.append(Diagnosis(name=package, is_available=True, detail=f"{version(package)}, for {purpose}"))

@@ -33,6 +33,19 @@ class StandingIndex:
         self._is_stale, self._due_s = False, ended_s + REST_RATIO * (ended_s - began_s)
         return path
 
+    def finish(self, *, is_trouble_told: bool) -> Path:
+        """Write it when all is over, and return its path. A full disk that has ended a run, and was told with it, is not told again.
+
+        Raises:
+            StoreError: When it cannot be written, and nothing that went wrong before says why.
+        """
+        try:
+            return self.write()
+        except StoreError:
+            if not is_trouble_told:
+                raise
+            return self._store.index_path
+
     def age(self) -> None:
         """A run has ended: the page does not show it."""
         self._is_stale = True

@@ -1,6 +1,7 @@
 """A worker of ``harness run``: scenarios come in as JSON lines, progress and results go out as JSON lines.
 
 It lives as long as its standard input: when the parent goes, however it goes, the worker interrupts its run, which then stops and heals.
+What takes longer than the parent would have waited for is left to ``harness clean``.
 """
 
 import contextlib
@@ -16,21 +17,26 @@ from types import FrameType
 import msgspec
 
 from harness.cli.exits import EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_USAGE, in_full
+from harness.cli.owed import owing
 from harness.clock import SystemClock
 from harness.errors import BrokenHarnessError, HarnessError, TargetUnavailableError, UsageError
 from harness.history import AttemptStarted, Event, FaultObserved, StepDone
 from harness.report import Summary, summarize, write_run
 from harness.runner import Options, run_scenario
 from harness.scenario import Scenario
-from harness.store import RunDirectory, RunStore
+from harness.store import ENDING_S_MAX, RunDirectory, RunStore
 from harness.targets import create
+from harness.undo import ProcessId
 
 PROGRESS_EVERY_S = 0.2
 """A person reads no faster."""
 
+UNNOTICED_S = 5.0
+"""By so much longer than its parent would have waited a worker that nobody ends any more waits itself."""
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One line in: what to run, and what the user typed for it."""
+    """One line in: what to run, and what the user typed for it; ``overseer`` and ``ending_s_max`` are those of whoever sends it."""
 
     scenario: Scenario
     target: str
@@ -39,6 +45,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     runs_dir: str
     argv: tuple[str, ...] = ()
+    overseer: ProcessId | None = None
+    ending_s_max: float = ENDING_S_MAX
 
 
 class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
@@ -140,7 +148,7 @@ def work(job: Job, wire: Wire) -> Message:
     opened: list[RunDirectory] = []
     narrator = Narrator(job.scenario.name, clock, wire)
     options = Options(root=Path(job.root), seed=job.seed, keep=job.keep, argv=job.argv, progress=narrator, opened=opened.append)
-    store = RunStore(Path(job.runs_dir), clock)
+    store = RunStore(Path(job.runs_dir), clock, overseer=job.overseer, ending_s_max=job.ending_s_max)
     try:
         run = run_scenario(job.scenario, target=lambda: create(job.target, clock), clock=clock, store=store, options=options)
         try:
@@ -154,13 +162,53 @@ def work(job: Job, wire: Wire) -> Message:
         code, message = EXIT_BROKEN, in_full(error)
     except KeyboardInterrupt as error:
         problems = getattr(error, "__notes__", [])  # of ending it
-        code, message = EXIT_INTERRUPTED, "; ".join(["interrupted", *(problems or ["everything it started was ended"])])
+        ended = [] if opened and owing(opened[0]) is not None else ["everything it started was ended"]
+        code, message = EXIT_INTERRUPTED, "; ".join(["interrupted", *(problems or ended)])
     except Exception as error:  # noqa: BLE001  the edge of the program: a user sees one line, the traceback is kept beside the run
         code, message = EXIT_BROKEN, f"{type(error).__name__}: {error}"
         if opened:
             with contextlib.suppress(OSError):
                 (opened[0].path / "traceback.txt").write_text(traceback.format_exc())
+    left = owing(opened[0]) if opened else None
+    message = f"{message}; {left}" if left is not None else message
     return Refused(scenario=job.scenario.name, exit_code=code, message=message, directory=str(opened[0].path) if opened else "")
+
+
+class Orders:
+    """Standard input, read by a thread of its own: its end is noticed whatever the worker is at."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._arrived = threading.Condition()
+        self._ending_s_max = ENDING_S_MAX
+
+    def next(self) -> Job | None:
+        """What is to be done next, waited for; None: there is nothing more."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: bool(self._lines))
+            line = self._lines.pop(0)
+        if not line:
+            return None
+        job = msgspec.json.decode(line, type=Job)
+        self._ending_s_max = job.ending_s_max
+        return job
+
+    def read(self) -> None:
+        """Hand over lines; at the end of the stream, interrupt whatever runs: the parent is gone, or wants us to go.
+
+        Then it waits as the parent would, and does what that would do: a run that does not end is killed with its process.
+        """
+        for line in sys.stdin.buffer:
+            self._hand_over(line)
+        self._hand_over(b"")
+        os.kill(os.getpid(), signal.SIGINT)
+        SystemClock().sleep(self._ending_s_max + UNNOTICED_S)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _hand_over(self, line: bytes) -> None:
+        with self._arrived:
+            self._lines.append(line)
+            self._arrived.notify()
 
 
 def main() -> int:
@@ -168,20 +216,14 @@ def main() -> int:
     wire = Wire()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    lines: list[bytes] = []
-    arrived = threading.Condition()
-    threading.Thread(target=_read, args=(lines, arrived), daemon=True).start()
-    decoder = msgspec.json.Decoder(Job)
+    orders = Orders()
+    threading.Thread(target=orders.read, daemon=True).start()
     try:
-        while True:
-            with arrived:
-                arrived.wait_for(lambda: bool(lines))
-                line = lines.pop(0)
-            if not line:
-                return 0
-            wire.say(work(decoder.decode(line), wire))
+        while (job := orders.next()) is not None:
+            wire.say(work(job, wire))
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    return 0
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -189,18 +231,6 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-def _read(lines: list[bytes], arrived: threading.Condition) -> None:
-    """Hand over lines; at the end of the stream, interrupt whatever runs: the parent is gone, or wants us to go."""
-    for line in sys.stdin.buffer:
-        with arrived:
-            lines.append(line)
-            arrived.notify()
-    with arrived:
-        lines.append(b"")
-        arrived.notify()
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from harness.capabilities import Launch
-from harness.history import BarrierReached, Event, JobEvent, LogLine, ObservationLost
+from harness.history import BarrierReached, Event, JobEvent, LogLine, ObservationLost, OperationReached
 from harness.protocol.attempt_key import WHOLE_ATTEMPT, AttemptKey
 from harness.protocol.barrier import Barrier
 from harness.protocol.event_file import EventFile
@@ -93,14 +93,31 @@ class ForeignKill:
     is_whole: bool
 
 
+class Stops(Protocol):
+    """Where it is told that a process of the attempt is held at an operation; see ``OperationStops``."""
+
+    def receive(self, now_s: float) -> list[OperationReached]:
+        """Who is held since."""
+        ...
+
+    def resume(self, reached: OperationReached) -> None:
+        """Let one go on; nothing happens when it is gone."""
+        ...
+
+    def close(self) -> None:
+        """Let all go on, and hear no more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voices:
-    """Where an attempt speaks: its event file, its barrier, its output and what is read from that."""
+    """Where an attempt speaks: its event file, its barrier, its stops, its output and what is read from that."""
 
     events: EventFile
     barrier: Barrier | None
     output: JobOutput
     patterns: LogPatternReader
+    stops: Stops | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +161,7 @@ class Attempt:
         self._voices = parts.voices
         self._belongings = parts.belongings
         self._rank_pids: dict[int, int] = {}
-        self._held: list[BarrierReached] = []
+        self._held: list[BarrierReached | OperationReached] = []
         self._is_swept = False
         self._selector = selector
         self._watched: set[int] = set()
@@ -155,14 +172,16 @@ class Attempt:
         """Whether its first process has ended while something is left to kill or to read."""
         return self.exited_at_s is not None and not self.is_over
 
-    def look(self, now_s: float, budget_bytes: int) -> tuple[list[Sequence[Event]], list[BarrierReached]]:
-        """Read what was said since, at most ``budget_bytes`` a source: streams each in their order, and who waits at the barrier.
+    def look(self, now_s: float, budget_bytes: int) -> tuple[list[Sequence[Event]], list[BarrierReached | OperationReached]]:
+        """Read what was said since, at most ``budget_bytes`` a source: streams each in their order, and who waits for us.
 
-        Barriers are asked before the file is read and told only once it is read to the end: what a job wrote before it came
+        Barriers and stops are asked before the file is read and told only once it is read to the end: what a job wrote before it came
         there stands before it in the history.
         """
         if self._voices.barrier is not None:
             self._held += self._voices.barrier.receive(now_s)
+        if self._voices.stops is not None:
+            self._held += self._voices.stops.receive(now_s)
         is_dead = self._look_at_processes(now_s)
         lines = self._voices.output.read(now_s - self._epoch_s, budget_bytes)
         events = self._voices.events.read(now_s, budget_bytes)
@@ -172,7 +191,7 @@ class Attempt:
         self._watch()
         self.is_behind = not (self._voices.output.is_drained and self._voices.events.is_caught_up)
         self.is_over = is_dead and (not self.is_behind or self._is_late(now_s))
-        return [self._with_patterns(lines), events], self._take_barriers()
+        return [self._with_patterns(lines), events], self._take_held()
 
     def finish(self, now_s: float) -> list[Event]:
         """Close everything; returns last lines without a newline and what was not recorded."""
@@ -185,6 +204,8 @@ class Attempt:
             if self._voices.barrier.garbage_count:
                 detail = "requests at the barrier that are no line of the protocol"
                 lost.append(_lost_events(t_s, self._voices.barrier.garbage_count, detail))
+        if self._voices.stops is not None:
+            self._voices.stops.close()
         if not self._is_swept:
             lost.append(_lost_events(t_s, 1, f"processes of {self.key} withstood SIGKILL; what they do is not seen"))
         self.processes.close()
@@ -208,6 +229,11 @@ class Attempt:
         if self._voices.barrier is not None:
             self._voices.barrier.release(reached)
 
+    def resume(self, reached: OperationReached) -> None:
+        """Let a process go on that is held at an operation."""
+        if self._voices.stops is not None:
+            self._voices.stops.resume(reached)
+
     def _look_at_processes(self, now_s: float) -> bool:
         """Whether nothing of the attempt is alive any more, or what is left withstands SIGKILL."""
         if self.processes.poll() is None:
@@ -220,7 +246,7 @@ class Attempt:
     def _is_late(self, now_s: float) -> bool:
         return self.exited_at_s is not None and now_s >= self.exited_at_s + DRAIN_S_MAX
 
-    def _take_barriers(self) -> list[BarrierReached]:
+    def _take_held(self) -> list[BarrierReached | OperationReached]:
         if not self._voices.events.is_caught_up:
             return []
         held, self._held = self._held, []
@@ -245,7 +271,9 @@ class Attempt:
         self._watched = wanted
 
 
-def _trains(event: JobEvent) -> bool:
+def _trains(event: JobEvent | OperationReached) -> bool:
+    if isinstance(event, OperationReached):
+        return False  # it may be any process of the rank
     word = event.event if isinstance(event, BarrierReached) else str(event.__struct_config__.tag)
     return word in TRAINING_WORDS
 

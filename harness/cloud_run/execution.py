@@ -144,6 +144,18 @@ class Execution:
         """SIGTERM was sent: the grace period runs. A second notice does not prolong the first."""
         self._attempts[key].kill_at_s.setdefault(rank, now_s + self._rules.grace_s)
 
+    def end_grace(self, key: AttemptKey, rank: int = WHOLE_ATTEMPT) -> None:
+        """The grace is over before its time; ``take_due`` tells it no more.
+
+        Raises:
+            LookupError: When none runs: there was no notice, or its grace is over already.
+        """
+        attempt = self._attempts[key]
+        if attempt.kill_at_s.get(rank, math.inf) == math.inf:
+            whose = f"attempt {key.attempt} of task {key.task}" + ("" if rank == WHOLE_ATTEMPT else f", rank {rank},")
+            raise LookupError(f"no grace runs for {whose}: it has had no notice, or its grace is over")
+        attempt.kill_at_s[rank] = math.inf
+
     def note_signal(self, key: AttemptKey, number: int, cause: Cause, rank: int = WHOLE_ATTEMPT) -> None:
         """Remember who sent a signal that can end the attempt."""
         attempt = self._attempts[key]

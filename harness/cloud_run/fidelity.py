@@ -21,6 +21,15 @@ GRACE_OF_JOBS = Fidelity(
     verified=False,
 )
 
+ENDED_GRACE = Fidelity(
+    what="grace that a fault makes to be over (end-grace)",
+    here="emulated",
+    note="The platform ends it by its clock alone. It shows what a death at that moment leaves, and not how far the job would have come "
+    "in the seconds that it is granted.",
+    source=f"{CONTRACT}#instance-shutdown",
+    verified=False,
+)
+
 OVERLAP = Fidelity(
     what="overlap of two attempts of a task",
     here="emulated",

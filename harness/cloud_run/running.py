@@ -183,6 +183,21 @@ class RunningExecution:
         self.rules.give_notice(key, self._clock.monotonic_s(), rank)
         return pids
 
+    def expire_grace(self, key: AttemptKey, rank: int = WHOLE_ATTEMPT) -> tuple[int, ...]:
+        """The grace that a notice began is over now; returns who was killed.
+
+        Raises:
+            LookupError: When there is nobody left, or no grace runs.
+        """
+        self.find(key)
+        self.rules.end_grace(key, rank)
+        if rank == WHOLE_ATTEMPT:
+            return self.send(key, signal.SIGKILL, cause="grace")
+        pids = self._end_notice_of_rank(key, rank)
+        if not pids:
+            raise LookupError(f"the process of rank {rank} of task {key.task} attempt {key.attempt} that had notice is gone")
+        return pids
+
     def expire_timeout(self, key: AttemptKey) -> None:
         """The attempt has used up its time.
 
@@ -238,8 +253,11 @@ class RunningExecution:
                 else:
                     self._end_notice_of_rank(move.key, move.rank)
 
-    def _end_notice_of_rank(self, key: AttemptKey, rank: int) -> None:
+    def _end_notice_of_rank(self, key: AttemptKey, rank: int) -> tuple[int, ...]:
         """SIGKILL to the process that got the notice, if it is there still: another that has become the rank since has got none.
+
+        Returns:
+            Who got it.
 
         Raises:
             LookupError: When the attempt does not run.
@@ -249,6 +267,7 @@ class RunningExecution:
         pids = attempt.processes.kill(left)
         if pids:
             self._note_sent(key, signal.SIGKILL, cause="grace", rank=rank, pids=pids)
+        return pids
 
     def _note_sent(self, key: AttemptKey, number: int, *, cause: Cause, rank: int, pids: tuple[int, ...]) -> None:
         """Say it in the history and to the rules."""
@@ -257,7 +276,7 @@ class RunningExecution:
         self.pending.append(SignalSent(t_s=self.t_s(), task=key.task, attempt=key.attempt, signal=name, cause=cause, pids=pids, rank=rank))
 
     def _look(self) -> list[Event]:
-        """One reading of all attempts, merged by time, each source in its own order; who waits at the barrier comes last."""
+        """One reading of all attempts, merged by time, each source in its own order; who waits for us comes last."""
         now_s = self._clock.monotonic_s()
         budget_bytes = max(READ_BYTES_MIN, READ_BYTES_A_POLL // max(1, len(self.attempts)))
         pending, self.pending = self.pending, []

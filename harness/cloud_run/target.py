@@ -102,7 +102,7 @@ class CloudRunTarget(ABC):
         last, self._last = tuple(self._last), []
         return last
 
-    # ---- Signalable, Terminable --------------------------------------------------------------------------------------
+    # ---- Signalable, Terminable, GraceExpirable --------------------------------------------------------------------------------------
 
     def process_ids(self, victim: Processes) -> tuple[int, ...]:
         """See ``Signalable``."""
@@ -125,6 +125,10 @@ class CloudRunTarget(ABC):
         if message:
             attempt.message = (message, reason)
         return pids
+
+    def expire_grace(self, victim: Processes) -> tuple[int, ...]:
+        """See ``GraceExpirable``."""
+        return self._execution().expire_grace(key_of(victim), victim.rank)
 
     # ---- Cancellable, Timeoutable, Overlappable ----------------------------------------------------------------------
 

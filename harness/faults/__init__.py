@@ -2,6 +2,6 @@
 
 from harness.faults.activation import activate
 from harness.faults.active import ActiveFault, StagedFault
-from harness.faults.needs import missing_capability
+from harness.faults.needs import missing_capability, missing_for_trigger
 
-__all__ = ["ActiveFault", "StagedFault", "activate", "missing_capability"]
+__all__ = ["ActiveFault", "StagedFault", "activate", "missing_capability", "missing_for_trigger"]

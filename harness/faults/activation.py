@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from harness.capabilities import Processes, Target
+from harness.capabilities import ManagedCluster, Processes, Target
 from harness.faults.active import ActiveFault, Scene
 from harness.faults.control_plane import ActiveForgetting, ActiveRestart
 from harness.faults.damage import (
@@ -18,10 +18,11 @@ from harness.faults.damage import (
     truncate_file,
 )
 from harness.faults.maintenance import ActiveCancel, ActiveCpuMaintenance, ActiveGpuMaintenance, ActiveOverlap, ActiveTimeout
+from harness.faults.managed_nodes import ActivePlatformLoss, ActivePlatformMaintenance
 from harness.faults.needs import CPU_MAINTENANCE, missing_capability
 from harness.faults.nodes import ActiveBreakage, ActiveCordon, ActiveInterruption, ActiveLoss
 from harness.faults.pods import deletion, eviction
-from harness.faults.process import ActiveKill, ActivePause, ActiveTerminate
+from harness.faults.process import ActiveEndGrace, ActiveKill, ActivePause, ActiveTerminate
 from harness.faults.queue import ActiveEviction, ActivePreemption, ActiveRevocation
 from harness.faults.quota import ActiveLimit, ActiveOccupation, ActiveQuota
 from harness.faults.ray import ActiveDrain, ActiveRayKill
@@ -55,6 +56,7 @@ from harness.scenario.faults import (
     DamageFault,
     DeletePath,
     DrainRayNode,
+    EndGrace,
     ExpireTimeout,
     FailWrites,
     FlipByte,
@@ -102,7 +104,7 @@ def activate(
 
 def _active(fault: Fault, scene: Scene) -> ActiveFault:
     match fault:
-        case Terminate() | Kill() | Pause():
+        case Terminate() | EndGrace() | Kill() | Pause():
             return _active_process(fault, scene)
         case Maintenance() | ExpireTimeout() | CancelExecution() | OverlapAttempts():
             return _active_maintenance(fault, scene)
@@ -122,6 +124,8 @@ def _active_process(fault: ProcessFault, scene: Scene) -> ActiveFault:
     match fault:
         case Terminate():
             return ActiveTerminate(scene)
+        case EndGrace():
+            return ActiveEndGrace(scene)
         case Kill():
             return ActiveKill(scene)
         case Pause():
@@ -179,9 +183,10 @@ def _active_node_fault(fault: NodeFault, scene: Scene) -> ActiveFault:
         case BreakNode():
             return ActiveBreakage(scene, fault)
         case LoseNode() | LosePool():
-            return ActiveLoss(scene, fault)
+            is_managed = isinstance(scene.target, ManagedCluster)
+            return ActivePlatformLoss(scene, fault) if is_managed else ActiveLoss(scene, fault)
         case InterruptNode():
-            return ActiveInterruption(scene, fault)
+            return ActivePlatformMaintenance(scene, fault) if isinstance(scene.target, ManagedCluster) else ActiveInterruption(scene, fault)
 
 
 def _active_queue_fault(fault: QueueFault, scene: Scene) -> ActiveFault:

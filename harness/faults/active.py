@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from harness.capabilities import Processes, Target
+from harness.capabilities import ManagedCluster, NodeHost, Processes, QueueHost, Target
 from harness.errors import HealError, InjectionError
 from harness.history import AttemptExited, Cause, Event, Located, SignalSent
 from harness.scenario import Layout
-from harness.undo import NothingToUndo, Undo
+from harness.undo import ClusterAction, NothingToUndo, RestoreCluster, Undo
 
 
 class ActiveFault(Protocol):
@@ -147,6 +147,17 @@ class OneWay:
     def heal(self) -> str:
         """See ``ActiveFault``."""
         return self.lasting
+
+
+def cluster_undo(target: NodeHost | QueueHost, actions: Sequence[ClusterAction]) -> Undo:
+    """What takes back what is done to a cluster.
+
+    Raises:
+        LookupError: When no execution runs.
+    """
+    if isinstance(target, ManagedCluster):
+        return target.undo_of(actions)
+    return RestoreCluster(cluster=target.cluster_name, uid=target.cluster_uid(), actions=tuple(actions))
 
 
 def named(pids: Sequence[int]) -> str:

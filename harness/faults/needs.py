@@ -6,7 +6,10 @@ from harness.capabilities import (
     Cancellable,
     CheckpointStorage,
     ControlPlaneHost,
+    FaultChecking,
+    GraceExpirable,
     NodeHost,
+    OperationStops,
     Overlappable,
     PodHost,
     QueueHost,
@@ -17,7 +20,7 @@ from harness.capabilities import (
     Terminable,
     Timeoutable,
 )
-from harness.scenario import Fault
+from harness.scenario import Fault, Trigger, kind_of
 from harness.scenario.cluster_faults import (
     BreakNode,
     ClusterFault,
@@ -43,6 +46,7 @@ from harness.scenario.faults import (
     CancelExecution,
     DeletePath,
     DrainRayNode,
+    EndGrace,
     ExpireTimeout,
     FailWrites,
     FlipByte,
@@ -56,6 +60,7 @@ from harness.scenario.faults import (
     Terminate,
     TruncateFile,
 )
+from harness.scenario.triggers import AtOperation
 
 CPU_MAINTENANCE = "cloudrun-job-cpu-maintenance"
 
@@ -69,11 +74,13 @@ class _Need(NamedTuple):
 
 _SIGNALS = _Need(Signalable, "signals to processes")
 _NOTICE = _Need(Terminable, "termination with notice")
+_GRACE = _Need(GraceExpirable, "a grace that can be made to be over")
 _TIMEOUT = _Need(Timeoutable, "a timeout that can be made to expire")
 _CANCEL = _Need(Cancellable, "an execution that can be cancelled")
 _OVERLAP = _Need(Overlappable, "attempts that can overlap")
 _DIRECTORY = _Need(CheckpointStorage, "a checkpoint directory that can be changed from outside")
 _OPERATIONS = _Need(StorageInterposable, "storage operations that can be made to fail or be slow")
+_STOPS = _Need(OperationStops, "operations that can be stopped at")
 _RAY = _Need(RayHost, "a Ray cluster of the job's own")
 _PODS = _Need(PodHost, "pods that can be deleted")
 _NODES = _Need(NodeHost, "nodes that can be taken away")
@@ -83,6 +90,9 @@ _CONTROL_PLANE = _Need(ControlPlaneHost, "a control plane of its own")
 
 def missing_capability(fault: Fault, target: Target) -> str:
     """What the target lacks for a fault, in words; empty when it lacks nothing."""
+    problem = target.fault_problem(fault) if isinstance(target, FaultChecking) else ""
+    if problem:
+        return f"{kind_of(fault)}, which it cannot cause: {problem}"
     for need in _needs_of(fault):
         if not isinstance(target, need.capability):
             return f"{need.words} ({need.capability.__name__})"
@@ -92,12 +102,24 @@ def missing_capability(fault: Fault, target: Target) -> str:
     return ""
 
 
+def missing_for_trigger(at: Trigger, target: Target) -> str:
+    """What the target lacks to act at a moment, in words; empty when it lacks nothing."""
+    if not isinstance(at, AtOperation):
+        return ""
+    if not isinstance(target, OperationStops):
+        return f"{_STOPS.words} ({OperationStops.__name__})"
+    problem = target.stops_problem()
+    return f"{_STOPS.words} ({problem})" if problem else ""
+
+
 def _needs_of(fault: Fault) -> tuple[_Need, ...]:
     match fault:
         case Kill() | Pause():
             return (_SIGNALS,)
         case Terminate():
             return (_NOTICE,)
+        case EndGrace():
+            return (_GRACE, _NOTICE)
         case Maintenance():
             return (_SIGNALS,) if fault.profile == CPU_MAINTENANCE else (_NOTICE,)
         case ExpireTimeout():

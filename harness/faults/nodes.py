@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from harness.capabilities import NodeHost, PodHost, PodName, Processes
-from harness.faults.active import Pace, Scene
+from harness.faults.active import Pace, Scene, cluster_undo
 from harness.faults.pods import PodsAwaited
 from harness.history import Event
 from harness.history.cluster import NodeSeen
 from harness.scenario import grace_profile
 from harness.scenario.cluster_faults import BreakNode, CordonNode, DrainNode, InterruptNode, LoseNode, LosePool, Part
-from harness.undo import ClusterAction, MendNode, RestoreCluster, Uncordon, Undo
+from harness.undo import ClusterAction, MendNode, Uncordon, Undo
 
 SPOT = "gke-spot"
 HOST_ERROR = "gke-host-error"
@@ -30,8 +30,7 @@ class _NodeFault:
         """See ``ActiveFault``."""
         with self._scene.injecting():
             self._nodes = tuple(dict.fromkeys(self._choose()))
-            uid = self._target.cluster_uid()
-        return RestoreCluster(cluster=self._target.cluster_name, uid=uid, actions=tuple(map(self._undo_of, self._nodes)))
+            return cluster_undo(self._target, tuple(map(self._undo_of, self._nodes)))
 
     def advance(self, events: Sequence[Event]) -> None:
         """See ``StagedFault``."""
@@ -56,7 +55,7 @@ class _NodeFault:
         return bool(self._nodes) and all(node in self._seen and self._seen[node].state in states for node in self._nodes)
 
 
-class _Mended(_NodeFault):
+class Mended(_NodeFault):
     """Healed by mending the nodes, which takes a while: seen when the target holds all of them for whole.
 
     A machine that its pool has given back meanwhile, as that of a request that ended, is not brought back.
@@ -136,7 +135,7 @@ class ActiveCordon(_NodeFault):
         return bool(self._nodes) and all(map(is_so, self._nodes))
 
 
-class ActiveBreakage(_Mended):
+class ActiveBreakage(Mended):
     """Seen when each node shows it itself, or the API server no longer holds it for ready.
 
     The latter comes after the grace that a silent kubelet has, 50 s by default: a shorter breakage is one all the same.
@@ -171,7 +170,7 @@ class ActiveBreakage(_Mended):
         return self._target.nodes_of(self._scene.victim, self._fault.part)
 
 
-class ActiveLoss(_Mended):
+class ActiveLoss(Mended):
     """Seen when the node objects are gone, by their uids."""
 
     def __init__(self, scene: Scene, fault: LoseNode | LosePool) -> None:
@@ -194,7 +193,7 @@ class ActiveLoss(_Mended):
         return self._target.nodes_in(self._fault.pool or self._target.pool_of(self._target.nodes_of(self._scene.victim, "hosts")[0]))
 
 
-class ActiveInterruption(_Mended):
+class ActiveInterruption(Mended):
     """GKE takes away all nodes that the victim's job runs on; seen when its pods had their grace and the node objects are gone.
 
     Whatever rank is the victim: the machines of a multi-host TPU slice are interrupted as one, and the nodes of one job are one slice.

@@ -3,11 +3,11 @@
 import signal
 from collections.abc import Sequence
 
-from harness.capabilities import Signalable, Terminable
+from harness.capabilities import GraceExpirable, SelfContinuing, Signalable, Terminable
 from harness.faults.active import OneWay, Scene, named
 from harness.history import AttemptExited, Event, PodSeen, SigtermSeen
 from harness.scenario.faults import Pause
-from harness.undo import ContinueProcesses, Undo, identify
+from harness.undo import ContinueProcesses, NothingToUndo, Undo, identify
 
 
 class ActiveTerminate(OneWay):
@@ -46,6 +46,33 @@ class ActiveTerminate(OneWay):
         if self._scene.victim.rank < 0 or not isinstance(self._target, Signalable):
             return ""
         return _all_gone(self._target, self._pids)
+
+
+class ActiveEndGrace(OneWay):
+    """Seen when the victim was sent the platform's SIGKILL and ended by it; what left by itself at that moment was not hit."""
+
+    def __init__(self, scene: Scene) -> None:
+        assert isinstance(scene.target, GraceExpirable)
+        self._scene, self._target = scene, scene.target
+        self._pids: tuple[int, ...] = ()
+        self._is_sent = False
+        self._end = ""
+
+    def inject(self) -> str:
+        """See ``ActiveFault``."""
+        with self._scene.injecting():
+            self._pids = self._target.expire_grace(self._scene.victim)
+        return f"the grace is over: SIGKILL to {named(self._pids)}"
+
+    def observe(self, events: Sequence[Event]) -> str:
+        """See ``ActiveFault``."""
+        for event in events:
+            self._is_sent = self._is_sent or self._scene.is_signal(event, cause="grace", signal="SIGKILL")
+            if isinstance(event, AttemptExited) and event.signal == signal.SIGKILL:
+                self._end = self._end or self._scene.exit_for(event, ("grace",))
+        if self._scene.victim.rank >= 0 and isinstance(self._target, Signalable):
+            return _all_gone(self._target, self._pids) if self._is_sent else ""
+        return self._end if self._is_sent else ""
 
 
 class ActiveKill(OneWay):
@@ -108,15 +135,16 @@ class ActivePause:
 
 
 def owe_continuing(scene: Scene, target: Signalable) -> Undo:
-    """The undo of a stop, named before it happens.
+    """The undo of a stop, named before it happens; of processes elsewhere nothing here can be named.
 
     Raises:
         InjectionError: When the victim is not there.
     """
-    try:
-        return ContinueProcesses(processes=identify(target.process_ids(scene.victim)))
-    except LookupError as error:
-        raise scene.failed(error) from error
+    with scene.injecting():
+        pids = target.process_ids(scene.victim)
+    if isinstance(target, SelfContinuing):
+        return NothingToUndo(why=target.continues_by_itself)
+    return ContinueProcesses(processes=identify(pids))
 
 
 def continue_processes(scene: Scene, target: Signalable, pids: Sequence[int]) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from harness.capabilities import QueueHost
-from harness.faults.active import OneWay, Pace, Scene
+from harness.faults.active import OneWay, Pace, Scene, cluster_undo
 from harness.history import Event
 from harness.history.cluster import NodeSeen, ProvisioningSeen, WorkloadSeen
 from harness.scenario.cluster_faults import EvictWorkload, PreemptWorkload, RevokeCapacity
-from harness.undo import ClusterAction, NothingToUndo, RestoreCluster, Undo
+from harness.undo import ClusterAction, NothingToUndo, Undo
 
 NO_WORKLOAD = "nothing left to activate: the workload is gone"
 
@@ -24,8 +24,7 @@ class QueueChange:
     def undo(self) -> Undo:
         """See ``ActiveFault``."""
         with self._scene.injecting():
-            uid = self._target.cluster_uid()
-            return RestoreCluster(cluster=self._target.cluster_name, uid=uid, actions=self._actions())
+            return cluster_undo(self._target, self._actions())
 
     def _actions(self) -> tuple[ClusterAction, ...]:
         """What takes it back."""

@@ -35,13 +35,25 @@ class ActiveQuota(QueueChange):
         """See ``ActiveFault``."""
         with self._scene.healing():
             if not self._is_restored:
+                self._require_ours()
                 self._target.set_quota(self._fault.flavor, self._before)
                 self._is_restored = True
             return self._counted(self._before)
 
     def _actions(self) -> tuple[ClusterAction, ...]:
         self._before = self._target.quota_of(self._fault.flavor)
-        return self._target.quota_undo(self._fault.flavor)
+        return self._target.quota_undo(self._fault.flavor, to=self._fault.to)
+
+    def _require_ours(self) -> None:
+        """See that nobody else has changed the quota since.
+
+        Raises:
+            LookupError: When somebody has: it is left.
+        """
+        found = self._target.quota_of(self._fault.flavor)
+        if found not in (self._fault.to, self._before):
+            stands = f"the quota of flavor {self._fault.flavor} is {found}, and the fault has written {self._fault.to}"
+            raise LookupError(f"{stands}: somebody has changed it since, and it is left")
 
     def _counted(self, chips: int) -> str:
         if not self._pace.is_due() or self._target.quota_in_force(self._fault.flavor) != chips:

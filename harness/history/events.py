@@ -70,7 +70,10 @@ class GoldenKnown(Event, frozen=True, kw_only=True, tag="golden"):
 
 
 class ObservationLost(Event, frozen=True, kw_only=True, tag="observation.lost"):
-    """Something was not recorded (a limit, garbage, an unreadable file): what depends on it is unknown."""
+    """Something was not recorded (a limit, garbage, an unreadable file): what depends on it is unknown.
+
+    ``count``: how much, as far as somebody has counted it; of a gap of which nobody knows how much fell into it, 1.
+    """
 
     what: Literal["events", "logs", "checkpoints", "cluster", "cluster-events", "moments"]
     count: int
@@ -107,6 +110,8 @@ class SignalSent(Located, frozen=True, kw_only=True, tag="signal.sent"):
 
 class AttemptExited(Located, frozen=True, kw_only=True, tag="attempt.exited"):
     """The attempt's first process has been waited for; exactly one of ``exit_code`` and ``signal`` is set.
+
+    Neither is in a history that was made from a log which does not tell how the attempt ended.
 
     Attributes:
         cause: Who ended it, by what the platform did before: not a guess from the code.
@@ -147,6 +152,7 @@ class LogLine(Located, frozen=True, kw_only=True, tag="log"):
     """One line as an operator sees it; ``system`` and ``audit`` lines are the platform's.
 
     ``is_redrawn``: a carriage return began or ended it, as in a progress bar, of which only some states are ever written.
+    ``is_masked``: a part of it looked like a credential and is not told, so that a pattern may not match what stood there.
     """
 
     stream: Literal["stdout", "stderr", "system", "audit"]
@@ -154,6 +160,7 @@ class LogLine(Located, frozen=True, kw_only=True, tag="log"):
     severity: str = "DEFAULT"
     reason: str = ""
     is_redrawn: bool = False
+    is_masked: bool = False
 
     def search(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
         """Where it first matches, in its first ``SEARCHED_CHARACTERS_MAX`` characters."""
@@ -243,6 +250,22 @@ class BarrierReached(JobEvent, frozen=True, kw_only=True, tag="barrier"):
     event: str
     when: Literal["before", "after"]
     step: int = -1
+
+
+class OperationReached(Located, frozen=True, kw_only=True, tag="operation"):
+    """A process of the job is held before or after an operation on storage that was armed, until it is let go or killed.
+
+    The fields are those of the trigger ``at-operation`` that asked for it.
+    """
+
+    operation: str
+    path: str
+    nth: int
+    after: str = ""
+    after_nth: int = 1
+    when: Literal["before", "after"] = "after"
+    rank: int = 0
+    pid: int = 0
 
 
 # ---- faults ----------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from harness.history.events import (
     LogLine,
     Marked,
     ObservationLost,
+    OperationReached,
     RestoreBegun,
     Restored,
     ResultSeen,
@@ -80,6 +81,7 @@ AnyEvent = (
     | Done
     | Marked
     | BarrierReached
+    | OperationReached
     | FaultRequested
     | FaultObserved
     | FaultHealed
@@ -169,6 +171,9 @@ def _printable(value: object) -> object:
 READ_BYTES = 1 << 20
 """Read at once: some five thousand events. The bytes of a long history need not lie in memory beside the events made of them."""
 
+DOCUMENT_BYTES_MAX = 64 << 20
+"""Of a scenario, a plan, a list of faults: the largest known is a thousandth of it, and what has no end does not fill the memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
@@ -223,6 +228,21 @@ def read_regular(path: Path) -> bytes:
         return file.readall()
 
 
+def read_document(path: Path) -> bytes:
+    """The content of a document that somebody has named: what is no file, or has no end, holds nobody up.
+
+    Raises:
+        OSError: As ``open_regular``, and when it is larger than a document is.
+    """
+    data = bytearray()
+    with open_regular(path) as file:
+        while block := file.read(READ_BYTES):
+            data += block
+            if len(data) > DOCUMENT_BYTES_MAX:
+                raise OSError(errno.EFBIG, f"larger than {DOCUMENT_BYTES_MAX >> 20} MiB, which no document is", str(path))
+    return bytes(data)
+
+
 def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
     """Read a history; one that is read beside another shares ``repeated`` with it.
 
@@ -252,8 +272,8 @@ def read_history(path: Path, *, repeated: Repeated | None = None) -> History:
 def read_header(path: Path) -> RunOpened | None:
     """The first event of a history, whatever follows it; None where that is no header, or where there is no history."""
     try:
-        with path.open("rb") as file:
-            event = _DECODER.decode(file.readline())
+        with io.BufferedReader(open_regular(path)) as file:
+            event = _DECODER.decode(file.readline(DOCUMENT_BYTES_MAX))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return event if isinstance(event, RunOpened) else None

@@ -13,9 +13,13 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from harness.history import BarrierReached
+import msgspec
+
+from harness.history import BarrierReached, read_regular
 from harness.protocol.job_lines import JobLineReader
 from harness.protocol.lines import LINE_BYTES_MAX
+from harness.store import Owner
+from harness.undo import identify
 
 SOCKET_PATH_BYTES_MAX = 103
 """``sun_path`` holds 108 bytes on Linux and 104 on macOS, its closing zero included."""
@@ -24,6 +28,9 @@ CONNECTIONS_MAX = 2048
 """A job has at most 1024 ranks; twice that leaves room for those that were killed while they waited."""
 
 READ_BYTES = 64 << 10
+
+OWNER_NAME = "owner.json"
+"""In a socket directory: whose it is, for when the run's own directory is not there to say so."""
 
 SHORT_ROOT = Path("/tmp")  # noqa: S108 - mkdtemp makes what is in it ours alone; every POSIX system has it, and nothing shorter
 
@@ -37,7 +44,24 @@ def make_socket_directory(run_id: str) -> Path:
     """A new directory, ours alone, with a path short enough for sockets: away from a long ``TMPDIR`` where there is one."""
     prefix = socket_directory_prefix(run_id)
     longest = len(os.fsencode(tempfile.gettempdir())) + len(f"/{prefix}12345678/control-10000-10")
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=None if longest <= SOCKET_PATH_BYTES_MAX else SHORT_ROOT))
+    path = Path(tempfile.mkdtemp(prefix=prefix, dir=None if longest <= SOCKET_PATH_BYTES_MAX else SHORT_ROOT))
+    owner = Owner(run_id=run_id, process=identify([os.getpid()])[0], host=os.uname().nodename)
+    with contextlib.suppress(OSError):  # a full disk: then it is found by the run's own directory alone
+        (path / OWNER_NAME).write_bytes(msgspec.json.encode(owner))
+    return path
+
+
+def dead_owners() -> list[str]:
+    """The ids of runs of this machine whose process is gone and whose socket directory is there still."""
+    found: set[str] = set()
+    for root in {Path(tempfile.gettempdir()), SHORT_ROOT}:
+        for path in root.glob(f"harness-*-*/{OWNER_NAME}"):
+            with contextlib.suppress(OSError, msgspec.MsgspecError):  # it goes away just now, or is no such thing
+                owner = msgspec.json.decode(read_regular(path), type=Owner)
+                is_ours = path.parent.stat().st_uid == os.getuid() and path.parent.name.startswith(socket_directory_prefix(owner.run_id))
+                if is_ours and owner.is_dead:
+                    found.add(owner.run_id)
+    return sorted(found)
 
 
 def find_socket_directories(run_id: str) -> list[Path]:

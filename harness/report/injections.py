@@ -9,7 +9,7 @@ from harness.report.record import Record
 from harness.report.strikes import Strike
 from harness.report.wording import duration, ordinal
 from harness.scenario import Injection, Trigger, injection_name, kind_of
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 
 ROWS_MAX = 200
 
@@ -86,6 +86,8 @@ def moment_of(at: Trigger) -> str:
         case AtMarker():
             nth = "" if at.nth == 1 else f" for the {ordinal(at.nth)} time"
             return f"{'just before' if at.when == 'before' else 'right after'} {at.event}{nth}" + (f" of rank {at.rank}" if at.rank else "")
+        case AtOperation():
+            return _doing(at)
         case OnLog():
             return f"at the {ordinal(at.nth)} line of the log that matches {at.pattern}"
         case AfterSeconds():
@@ -96,6 +98,15 @@ def moment_of(at: Trigger) -> str:
             return "before the job is submitted"
         case OnCondition():
             return _becoming(at)
+
+
+def _doing(at: AtOperation) -> str:
+    """An operation on storage in words."""
+    nth = "" if at.nth == 1 else f" for the {ordinal(at.nth)} time"
+    occurrence = "" if at.after_nth == 1 else f" number {at.after_nth}"
+    since = f" since {at.after}{occurrence}" if at.after else ""
+    of = f" of rank {at.rank}" if at.rank else ""
+    return f"{'just before' if at.when == 'before' else 'right after'} {at.operation} of {at.path}{nth}{since}{of}"
 
 
 def _becoming(at: OnCondition) -> str:

@@ -31,6 +31,7 @@ def _environment() -> "Environment":
     )
     environment.filters.update(
         {
+            "codes": text.codes,
             "count": wording.count,
             "duration": wording.duration,
             "limit": wording.limit,

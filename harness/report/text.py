@@ -69,3 +69,11 @@ def _pieces(text: str) -> Iterator[Piece]:
         begin = match.end()
     if begin < len(text):
         yield Piece(text[begin:])
+
+
+def codes(text: str) -> tuple[tuple[str, bool], ...]:
+    """A text cut into pieces, each with whether it is code: what stands between backticks."""
+    pieces = clean(text).split("`")
+    if len(pieces) % 2 == 0:
+        pieces[-2:] = ["`".join(pieces[-2:])]  # the last one closes nothing
+    return tuple((piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece)

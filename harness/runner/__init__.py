@@ -90,9 +90,19 @@ def run_scenario(scenario: Scenario, *, target: Callable[[], Target], clock: Clo
     if golden.is_needed(scenario.expects):
 
         def play_golden(scenario: Scenario, directory: RunDirectory, run_id: str) -> None:
-            play(scenario, _stage(directory, run_id, target=target(), clock=clock, options=options))
+            alone = target()
+            refuse_unlaunchable(scenario, alone, root=options.root, seed=options.seed)  # it too is told what it plays
+            play(scenario, _stage(directory, run_id, target=alone, clock=clock, options=options))
 
-        established = golden.establish(scenario, store=store, root=options.root, seed=options.seed, target=mine.name, play=play_golden)
+        established = golden.establish(
+            scenario,
+            store=store,
+            root=options.root,
+            seed=options.seed,
+            target=mine.name,
+            play=play_golden,
+            progress=options.progress,
+        )
     directory, run_id = store.create(scenario.name, options.seed)
     if options.opened is not None:
         options.opened(directory)

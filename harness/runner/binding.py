@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness.capabilities import ImageHost, Launch, LaunchChecking, MemoryLimiter, QueueHost, ScenarioChecking, Target
 from harness.errors import CapabilityMissingError
-from harness.faults import missing_capability
-from harness.scenario import Scenario, Workload, injection_name, kind_of
+from harness.faults import missing_capability, missing_for_trigger
+from harness.scenario import Injection, Scenario, Workload, injection_name, kind_of
 from harness.scenario.faults import FailWrites, SlowWrites
-from harness.scenario.triggers import AtMarker, AtStep
+from harness.scenario.triggers import AtMarker, AtOperation, AtStep
 from harness.store import RunDirectory
 
 PRIVATE_PREFIXES = ("HARNESS_", "CLOUD_RUN_")
@@ -18,18 +18,31 @@ PRIVATE_PREFIXES = ("HARNESS_", "CLOUD_RUN_")
 
 
 def refuse_missing_capabilities(scenario: Scenario, target: Target) -> None:
-    """Refuse a scenario whose faults the target cannot cause.
+    """Refuse a scenario whose faults the target cannot cause, or not at their moments.
 
     Raises:
         CapabilityMissingError: Naming the first such fault.
     """
     for index, injection in enumerate(scenario.injections):
-        missing = missing_capability(injection.fault, target)
+        missing, reason = _missing(injection, target)
         if missing:
             needs = f"{missing} for {injection_name(scenario.injections, index)}"
-            raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=kind_of(injection.fault))
+            raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=reason)
     for needs, problem in _platform_problems(scenario, target).items():
         raise CapabilityMissingError(scenario=scenario.name, target=target.name, needs=needs, reason=problem)
+
+
+def _missing(injection: Injection, target: Target) -> tuple[str, str]:
+    """What the target lacks for an injection, and which part of it needs that; two times nothing when it lacks nothing."""
+    for_fault = missing_capability(injection.fault, target)
+    if for_fault:
+        return for_fault, kind_of(injection.fault)
+    for_moment = missing_for_trigger(injection.at, target)
+    return for_moment, AT_OPERATION if for_moment else ""
+
+
+AT_OPERATION = "at-operation; the nearest moment is a marker, at-marker"
+"""The one moment that asks something of a target, and what every target has instead."""
 
 
 def refuse_unlaunchable(scenario: Scenario, target: Target, *, root: Path, seed: int) -> None:
@@ -71,7 +84,7 @@ def belongs_to(scenario: Scenario, target: Target) -> bool:
     """
     if (CLUSTER_TAG in scenario.tags) != isinstance(target, QueueHost):
         return False
-    return not _platform_problems(scenario, target) and not any(missing_capability(found.fault, target) for found in scenario.injections)
+    return not _platform_problems(scenario, target) and not any(_missing(found, target)[0] for found in scenario.injections)
 
 
 def fill(text: str, *, checkpoint_dir: Path | str, seed: int, python: str = sys.executable) -> str:
@@ -107,8 +120,10 @@ def launch_of(scenario: Scenario, directory: RunDirectory, *, target: Target, ru
         timeout_s=platform.timeout_s,
         grace_s=platform.grace_s,
         armed=armed_events(scenario) if workload.speaks_protocol else (),
+        stops=tuple(dict.fromkeys(injection.at for injection in scenario.injections if isinstance(injection.at, AtOperation))),
         interpose_storage=any(isinstance(injection.fault, FailWrites | SlowWrites) for injection in scenario.injections),
         epoch_s=epoch_s,
+        seed=seed,
         log_patterns=_log_patterns(workload),
         steps=workload.steps,
         checkpoints=workload.checkpoints,

@@ -14,25 +14,17 @@ from typing import NamedTuple
 import msgspec
 
 from harness.checkers import judge
-from harness.config import CONFIG_NAME
-from harness.errors import InvalidDocumentError
 from harness.history import SCHEMA_VERSION, Event, GoldenKnown, History, Inspected, ResultSeen, RunClosed, StepDone, read_history
 from harness.runner.binding import inherited
-from harness.scenario import Expectation, Platform, Scenario, Workload, encode
+from harness.runner.code import digest_of, source_files
+from harness.runner.progress import Progress
+from harness.scenario import Expectation, Platform, Scenario, encode
 from harness.scenario.expectations import BitExactResume, Completes, ExactlyOnceData, SameResult, WithinRetries
 from harness.store import RunDirectory, RunStore
 from harness.targets import remove_left_behind
 from harness.verdict import Verdict
 
 NEEDS_GOLDEN = (BitExactResume, ExactlyOnceData, SameResult)
-CODE_SUFFIXES = frozenset({".py", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".txt", ".sh"})
-"""Files that count as a workload's code where it does not say its sources."""
-SOURCE_FILES_MAX = 5000
-"""More files than that are no workload: someone named a home directory."""
-ENTRIES_MAX = 50_000
-"""Looked at in one tree before it is given up, code or not: half a second."""
-FOREIGN_FOLDERS = frozenset({"__pycache__", "runs", "node_modules"})
-"""What is made or installed beside a workload's own files."""
 UNKEYED_VARIABLES = frozenset(
     {
         *("PWD", "OLDPWD", "SHLVL", "_"),  # of the caller's shell: a job has a directory of its own
@@ -67,14 +59,21 @@ class Established(NamedTuple):
     unplayable: str = ""
 
 
-def establish(scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden) -> Established:
+def establish(
+    scenario: Scenario, *, store: RunStore, root: Path, seed: int, target: str, play: PlayGolden, progress: Progress | None = None
+) -> Established:
     """Find or make the two uninterrupted runs of a scenario's workload; a first one that is not right is not repeated.
 
-    Whoever comes second, in this process or another, waits for the first and finds them made.
+    Whoever comes second, in this process or another, waits for the first and finds them made; ``progress`` is told for whom.
     """
+
+    def waits(why: str) -> None:
+        if progress is not None:
+            progress.waits(scenario, why)
+
     uninterrupted = golden_scenario(scenario)
     key = golden_key(uninterrupted, root=root, seed=seed, target=target)
-    with store.golden_lock(key):
+    with store.golden_lock(key, waits=waits):
         first = _have(uninterrupted, key, "first", store=store, play=play)
         runs = [first, *([_have(uninterrupted, key, "second", store=store, play=play)] if first.verdict.is_valid else [])]
         return Established(_compare(key, runs), first.directory.history_path.read_bytes(), _unplayable(first))
@@ -104,9 +103,9 @@ def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str
     for part in (*_environment(), *_packages()):
         sha.update(os.fsencode(part) + b"\0")
     manifests = {root / name for name in (scenario.cluster.manifest, scenario.cluster.queues) if name}
-    for path in sorted({*_source_files(scenario.workload, root), *filter(Path.is_file, manifests)}):
+    for path in sorted({*source_files(scenario.workload, root), *filter(Path.is_file, manifests)}):
         sha.update(str(path.relative_to(root) if path.is_relative_to(root) else path).encode())
-        sha.update(_content_of(path))
+        sha.update(digest_of(path))
     return f"{scenario.workload.name}-{sha.hexdigest()[:16]}"
 
 
@@ -174,62 +173,6 @@ def _trajectory(events: Sequence[Event]) -> Iterator[tuple[object, ...]]:
     inspected = (event for event in events if isinstance(event, Inspected) and event.step >= 0)
     yield from (("task", event.task, "inspected", event.step, tuple(sorted(event.digests.items()))) for event in inspected)
     yield from (("result", event.path, event.sha256) for event in events if isinstance(event, ResultSeen))
-
-
-def _source_files(workload: Workload, root: Path) -> list[Path]:
-    """The files that a workload's trajectory depends on: what it names, what its command names, else the code in its directory.
-
-    Raises:
-        InvalidDocumentError: When one that it names is not there, or nobody could read that many.
-    """
-    directory = (root / workload.directory).resolve()
-    files = {directory / part for part in workload.command if os.path.isfile(directory / part)}  # noqa: PTH113  no error for a long one
-    for source in workload.sources:
-        tree = directory / source
-        if not tree.exists():
-            raise _refused(workload, f"{source!r} is not in {directory}", "correct it: an uninterrupted run is kept by its content")
-        files.update([tree] if tree.is_file() else _files_below(tree, workload))
-    if not workload.sources:
-        files.update(path for path in _files_below(directory, workload) if path.suffix in CODE_SUFFIXES and path.name != CONFIG_NAME)
-    if len(files) > SOURCE_FILES_MAX:
-        raise _refused(workload, f"more than {SOURCE_FILES_MAX} files of code are in {directory}", NAME_SOURCES)
-    return sorted(files)
-
-
-NAME_SOURCES = "name in `sources` those that the job depends on"
-
-
-def _files_below(tree: Path, workload: Workload) -> Iterator[Path]:
-    """Files of a tree, but for hidden ones, runs and what is made or installed there.
-
-    What we cannot list the job cannot read either: it runs as the same user.
-
-    Raises:
-        InvalidDocumentError: When there is no end of them.
-    """
-    looked_at = 0
-    for folder, folders, names in os.walk(tree):
-        looked_at += len(folders) + len(names)
-        if looked_at > ENTRIES_MAX:
-            raise _refused(workload, f"more than {ENTRIES_MAX} files and folders are in {tree}", NAME_SOURCES)
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in FOREIGN_FOLDERS)
-        for path in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
-            if os.path.isfile(path):  # noqa: PTH113  no error for one that we may not even look at
-                yield path
-
-
-def _refused(workload: Workload, problem: str, advice: str) -> InvalidDocumentError:
-    return InvalidDocumentError(document=f"workload {workload.name!r}", field="sources", problem=problem, advice=advice)
-
-
-def _content_of(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
-    except OSError as error:
-        raise InvalidDocumentError(
-            document=str(path), field="", problem=error.strerror or str(error), advice="make it readable, or name other `sources`"
-        ) from error
 
 
 def _environment() -> list[str]:

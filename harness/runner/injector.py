@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.capabilities import Processes, Target
+from harness.capabilities import Permitting, Processes, Target
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, HealError, InjectionError
 from harness.faults import ActiveFault, StagedFault, activate
@@ -26,13 +26,14 @@ from harness.history import (
     Located,
     LogLine,
     Marked,
+    OperationReached,
     StepDone,
 )
 from harness.runner.transitions import Transitions
 from harness.scenario import Injection, Layout, Scenario, injection_name, kind_of
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.targets import perform
-from harness.undo import RestoreCluster, Undo, UndoJournal, restored_by
+from harness.undo import RestoreCluster, RestoreProject, Undo, UndoJournal, restored_by
 
 
 @dataclass(slots=True)
@@ -159,7 +160,7 @@ class Injector:
         except BrokenHarnessError as error:
             failure = error
         done = self._perform(active)
-        if failure is not None and not isinstance(active.undo, RestoreCluster):
+        if failure is not None and not isinstance(active.undo, RestoreCluster | RestoreProject):
             raise failure
         return done
 
@@ -171,6 +172,9 @@ class Injector:
             return isinstance(event, ExecutionStarted)
         if pending.transitions is not None:
             return pending.transitions.see(event)
+        if isinstance(at, AtOperation):
+            is_there = isinstance(event, OperationReached) and (event.task, event.attempt) == (victim.task, pending.attempt)
+            return is_there and _is_operation(event, at)
         if not isinstance(event, JobEvent | LogLine) or (event.task, event.attempt) != (victim.task, pending.attempt):
             return False
         if isinstance(at, OnLog):
@@ -198,6 +202,8 @@ class Injector:
     def _act(self, pending: _Pending, *, attempt: int) -> None:
         """Act, and look for the effect at once: what acts next must find it, or find that it did not come."""
         self._pending.remove(pending)
+        if isinstance(self.target, Permitting):
+            self.target.require_permission()
         injection = pending.injection
         victim = Processes(task=injection.victim.task, attempt=attempt, rank=injection.victim.rank_number)
         try:
@@ -347,6 +353,11 @@ def _is_marker(event: JobEvent | LogLine, at: AtMarker) -> bool:
     if isinstance(event, Marked):
         return event.name == at.event
     return event.__struct_config__.tag == at.event
+
+
+def _is_operation(event: Event, at: AtOperation) -> bool:
+    """The target counts operations: it holds the job at the very one that was asked for."""
+    return all(getattr(event, name) == getattr(at, name) for name in at.__struct_fields__)
 
 
 def _attempt_now(pending: _Pending, event: Event) -> int:

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 import harness
-from harness.capabilities import Target, TurnTaking
+from harness.capabilities import Interruptible, OperationStops, Settling, StartupCounting, Target, TurnTaking
 from harness.clock import Clock
 from harness.errors import BrokenHarnessError, HarnessError
 from harness.history import (
@@ -27,6 +27,7 @@ from harness.history import (
     HangCalled,
     HistoryWriter,
     ObservationLost,
+    OperationReached,
     RunClosed,
     RunOpened,
 )
@@ -197,16 +198,25 @@ class _Performance:
             target.wait(TICK_S)
 
     def _is_due(self) -> bool:
-        """Whether the deadline has passed, which counts from the start of the execution, on every target.
+        """Whether the deadline has passed, which counts from the start of the execution, on every target, without what it takes to start.
+
+        It is the job's: once the execution was seen to have ended, nothing more is charged to it.
 
         Raises:
             BrokenHarnessError: When no execution has begun for long.
         """
+        if self._has_ended():
+            return False
         if self._started_s is not None:
-            return self._now_s() >= self._started_s + self._scenario.deadline_s
+            target = self._stage.target
+            startup_s = target.startup_s() if isinstance(target, StartupCounting) else 0.0
+            return self._now_s() >= self._started_s + startup_s + self._scenario.deadline_s
         if self._now_s() >= SETTING_UP_S_MAX:
             raise BrokenHarnessError(f"target {self._stage.target.name} has begun no execution for {SETTING_UP_S_MAX:g} s")
         return False
+
+    def _has_ended(self) -> bool:
+        return isinstance(self._stage.target, Settling) and self._stage.target.has_ended()
 
     def _tick(self) -> HangCalled | None:
         """What was seen is recorded before we act on it; who waits at the barrier goes on only when we have acted."""
@@ -216,6 +226,8 @@ class _Performance:
         for event in polled:
             if isinstance(event, BarrierReached):
                 self._stage.target.release(event)
+            elif isinstance(event, OperationReached) and isinstance(self._stage.target, OperationStops):
+                self._stage.target.resume(event)
         return self._call_hang()
 
     def _let_faults_act(self, polled: Sequence[Event]) -> None:
@@ -235,7 +247,9 @@ class _Performance:
             self._watchdog.feed(events)
 
     def _call_hang(self) -> HangCalled | None:
-        hang = self._watchdog.overdue(self._now_s()) if self._watchdog is not None else None
+        if self._watchdog is None or self._has_ended():  # what has ended is silent with reason
+            return None
+        hang = self._watchdog.overdue(self._now_s())
         if hang is not None:
             self._record([hang])
         return hang
@@ -255,7 +269,10 @@ class _Performance:
             self._errors.extend(failures)
 
         def stop() -> None:
-            last.extend(self._stage.target.stop())
+            target = self._stage.target
+            if isinstance(target, Interruptible) and any(isinstance(error, KeyboardInterrupt) for error in self._errors):
+                target.interrupt()
+            last.extend(target.stop())
 
         self._try(heal)
         if not self._try(stop):

@@ -1,7 +1,7 @@
 """Scenarios as data: frozen, validated on construction and on reading, to and from JSON. No input or output but documents."""
 
 from harness.scenario.cluster import Cluster, Phase, PoolAnswer, ProvisioningScript
-from harness.scenario.documents import convert, decode, encode, read_scenario, read_schedule, schema
+from harness.scenario.documents import convert, decode, encode, read_scenario, read_schedule, read_toml, schema
 from harness.scenario.expectations import Expectation, name_of
 from harness.scenario.faults import Fault, kind_of
 from harness.scenario.model import Injection, Scenario, Schedule, Victim, injection_name
@@ -37,5 +37,6 @@ __all__ = [
     "name_of",
     "read_scenario",
     "read_schedule",
+    "read_toml",
     "schema",
 ]

@@ -1,12 +1,13 @@
-"""Scenarios and schedules to and from JSON, and their JSON Schema."""
+"""Scenarios and schedules to and from JSON, and their JSON Schema; documents that people write in TOML."""
 
+import tomllib
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from harness.errors import InvalidDocumentError
-from harness.history import read_regular
+from harness.history import read_document
 from harness.scenario.model import Scenario, Schedule
 from harness.scenario.refusals import refusal
 
@@ -62,18 +63,28 @@ def read_schedule(path: Path) -> Schedule:
     return decode(_bytes_of(path), Schedule, document=str(path))
 
 
+def read_toml(path: Path, *, advice: str) -> dict[str, object]:
+    """Read a file of TOML, to be converted; ``advice`` is what to do where it cannot be read.
+
+    Raises:
+        InvalidDocumentError: When it cannot be read, or is no TOML.
+    """
+    try:
+        return tomllib.loads(_bytes_of(path, advice).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidDocumentError(document=str(path), field="", problem=f"not TOML: {error}") from error
+
+
 def schema() -> dict[str, object]:
     """The JSON Schema of a scenario."""
     return msgspec.json.schema(Scenario)
 
 
-def _bytes_of(path: Path) -> bytes:
+def _bytes_of(path: Path, advice: str = "name a readable file") -> bytes:
     try:
-        return read_regular(path)
+        return read_document(path)
     except OSError as error:
-        raise InvalidDocumentError(
-            document=str(path), field="", problem=error.strerror or str(error), advice="name a readable file"
-        ) from error
+        raise InvalidDocumentError(document=str(path), field="", problem=error.strerror or str(error), advice=advice) from error
 
 
 def _plain(data: bytes | str) -> object:

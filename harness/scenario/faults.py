@@ -17,6 +17,13 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate", tag_
     """SIGTERM, the grace period of the platform, then SIGKILL to what is left of the victim."""
 
 
+class EndGrace(msgspec.Struct, frozen=True, kw_only=True, tag="end-grace", tag_field="type", forbid_unknown_fields=True):
+    """The grace that an earlier injection's notice began is over now: the platform's SIGKILL, without waiting for the rest of it.
+
+    So a job dies at any moment of its last save, and the test waits for no clock. The victim is that of the notice.
+    """
+
+
 class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill", tag_field="type", forbid_unknown_fields=True):
     """SIGKILL at once: a host error, an out-of-memory kill. Page cache and mounts survive: this is not power loss."""
 
@@ -37,6 +44,11 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True, tag="maintenance", 
     """Host maintenance as Cloud Run jobs show it, by one of the grace profiles of ``harness.scenario.platform``."""
 
     profile: Literal["cloudrun-job-gpu-maintenance", "cloudrun-job-cpu-maintenance"] = "cloudrun-job-gpu-maintenance"
+
+    @property
+    def ends_attempt(self) -> bool:
+        """Whether it is SIGTERM with a grace after it; a job without a GPU is moved, and goes on."""
+        return self.profile == "cloudrun-job-gpu-maintenance"
 
 
 class ExpireTimeout(msgspec.Struct, frozen=True, kw_only=True, tag="expire-timeout", tag_field="type", forbid_unknown_fields=True):
@@ -162,7 +174,7 @@ class SlowWrites(msgspec.Struct, frozen=True, kw_only=True, tag="slow-writes", t
         positive("duration_s", self.duration_s)
 
 
-ProcessFault = Terminate | Kill | Pause
+ProcessFault = Terminate | EndGrace | Kill | Pause
 MaintenanceFault = Maintenance | ExpireTimeout | CancelExecution | OverlapAttempts
 RayFault = DrainRayNode | KillRayProcess
 DamageFault = FlipByte | TruncateFile | DeletePath | TearRename | AddEmptyStep | AddStaleTemporary

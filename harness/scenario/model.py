@@ -7,10 +7,22 @@ import msgspec
 
 from harness.scenario.cluster import Cluster
 from harness.scenario.expectations import Expectation
-from harness.scenario.faults import CancelExecution, DamageFault, ExpireTimeout, Fault, Kill, KillRayProcess, Maintenance, OverlapAttempts
+from harness.scenario.faults import (
+    CancelExecution,
+    DamageFault,
+    EndGrace,
+    ExpireTimeout,
+    Fault,
+    Kill,
+    KillRayProcess,
+    Maintenance,
+    OverlapAttempts,
+    Terminate,
+    kind_of,
+)
 from harness.scenario.platform import Platform
 from harness.scenario.rules import positive, require
-from harness.scenario.triggers import AtSubmission, OnCondition, OnEffect, Trigger
+from harness.scenario.triggers import AtOperation, AtSubmission, OnCondition, OnEffect, Trigger
 from harness.scenario.workload import Workload
 
 SENTENCE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
@@ -94,8 +106,30 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def _ends_attempt(injection: Injection) -> bool:
     """Whether the effect of an injection is seen only when an attempt has ended with all its processes, or storage was at rest already."""
     if isinstance(injection.fault, Maintenance):
-        return injection.victim.rank == "all" and injection.fault.profile == "cloudrun-job-gpu-maintenance"
+        return injection.victim.rank == "all" and injection.fault.ends_attempt
     return injection.victim.rank == "all" and isinstance(injection.fault, Kill | ExpireTimeout | CancelExecution | DamageFault)
+
+
+def _gives_notice(injection: Injection) -> bool:
+    """Whether an injection is SIGTERM with a grace after it."""
+    fault = injection.fault
+    return isinstance(fault, Terminate | ExpireTimeout | CancelExecution) or (isinstance(fault, Maintenance) and fault.ends_attempt)
+
+
+def _noticed(earlier: tuple[Injection, ...], end: Injection) -> bool:
+    """Whether the victim whose grace is to end has got notice before, in each of the attempts; one that goes by effects may in any."""
+    notices = [each for each in earlier if _gives_notice(each) and _hits_alike(each, end)]
+    attempts = {attempt for each in notices for attempt in each.attempts}
+    is_anywhere = end.acts_once or any(each.acts_once for each in notices)
+    return bool(notices) and (is_anywhere or attempts.issuperset(end.attempts))
+
+
+def _hits_alike(notice: Injection, end: Injection) -> bool:
+    """The grace of a timeout or a cancel is that of the whole attempt, and a cancel is for all tasks."""
+    if isinstance(notice.fault, CancelExecution):
+        return end.victim.rank_number < 0
+    rank = -1 if isinstance(notice.fault, ExpireTimeout) else notice.victim.rank_number
+    return (notice.victim.task, rank) == (end.victim.task, end.victim.rank_number)
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +141,12 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         names = [injection_name(self.injections, index) for index in range(len(self.injections))]
         require(len(set(names)) == len(names), "injections", names, "names of injections are unique")
         for index, injection in enumerate(self.injections):
+            require(
+                not isinstance(injection.fault, EndGrace) or _noticed(self.injections[:index], injection),
+                f"injections[{index}].fault.type",
+                kind_of(injection.fault),
+                "a grace must have begun: an earlier injection gives notice (terminate, maintenance) to the same victim in its attempts",
+            )
             if isinstance(injection.at, OnEffect):
                 require(
                     injection.at.of in names[:index],
@@ -165,25 +205,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         require(len(set(kinds)) == len(kinds), "expects", sorted(kind.__name__ for kind in kinds), "each kind of expectation once")
         Schedule(injections=self.injections)
         for index, injection in enumerate(self.injections):
-            require(
-                injection.victim.task < self.platform.tasks,
-                f"injections[{index}].victim.task",
-                injection.victim.task,
-                "a task of the platform",
-            )
-            require(
-                injection.victim.rank_number < self.workload.ranks,
-                f"injections[{index}].victim.rank",
-                injection.victim.rank,
-                "a rank of the workload",
-            )
-            top = max(injection.attempts)
-            require(
-                top <= self.platform.max_retries,
-                f"injections[{index}].attempts",
-                top,
-                f"there are at most {self.platform.max_retries + 1} attempts",
-            )
+            _require_fit(injection, f"injections[{index}]", self.workload, self.platform)
 
     @property
     def schedule(self) -> Schedule:
@@ -191,7 +213,18 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return Schedule(injections=self.injections)
 
 
+def _require_fit(injection: Injection, place: str, workload: Workload, platform: Platform) -> None:
+    """Refuse what this job, on this platform, has not got."""
+    task, rank, top = injection.victim.task, injection.victim.rank_number, max(injection.attempts)
+    require(task < platform.tasks, f"{place}.victim.task", task, "a task of the platform")
+    require(rank < workload.ranks, f"{place}.victim.rank", rank, "a rank of the workload")
+    require(top <= platform.max_retries, f"{place}.attempts", top, f"there are at most {platform.max_retries + 1} attempts")
+    if isinstance(injection.at, AtOperation):
+        wanted = "nothing: who holds operations hears the words of the protocol, not a log; count from the attempt's start"
+        require(workload.speaks_protocol or not injection.at.after, f"{place}.at.after", injection.at.after, wanted)
+
+
 def injection_name(injections: tuple[Injection, ...], index: int) -> str:
     """The name an injection goes by in the history: its own, or its place and kind, like ``2-kill``."""
     injection = injections[index]
-    return injection.name or f"{index + 1}-{injection.fault.__struct_config__.tag}"
+    return injection.name or f"{index + 1}-{kind_of(injection.fault)}"

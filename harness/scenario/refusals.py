@@ -60,7 +60,7 @@ def _advice(problem: str, path: str, plain: object, kind: type) -> str:
     if problem.startswith("Invalid"):
         types = _TYPES.search(path)
         known = _names_of(types["parent"]) if types is not None else _choices(kind, path.rpartition(".")[2])
-        return _meant(str(_value_at(plain, path)), known) or f"known: {', '.join(sorted(known))}"
+        return _meant(str(_value_at(plain, path)), known) or (f"known: {', '.join(sorted(known))}" if known else "")
     return "add it" if "missing required field" in problem else ""
 
 

@@ -7,6 +7,10 @@ import msgspec
 
 from harness.scenario.rules import positive, regular_expression, require
 
+EVENT_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
+
+EVENT_WANTED = "an event of the protocol or a marker, like save.begin"
+
 
 class AtStep(msgspec.Struct, frozen=True, kw_only=True, tag="at-step", tag_field="type", forbid_unknown_fields=True):
     """When a rank has done step ``step`` in the attempt.
@@ -34,13 +38,49 @@ class AtMarker(msgspec.Struct, frozen=True, kw_only=True, tag="at-marker", tag_f
     rank: int = 0
 
     def __post_init__(self) -> None:
-        require(
-            bool(re.fullmatch(r"[a-z][a-z0-9_.-]*", self.event)),
-            "event",
-            self.event,
-            "an event of the protocol or a marker, like save.begin",
-        )
+        require(bool(EVENT_NAME.fullmatch(self.event)), "event", self.event, EVENT_WANTED)
         require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
+        require(self.rank >= 0, "rank", self.rank, "ranks are counted from 0")
+
+
+OperationKind = Literal[
+    "create", "open", "write", "truncate", "sync", "close", "mkdir", "rename", "move-in", "move-out", "link", "symlink", "unlink", "rmdir"
+]
+"""What a call does to the checkpoint directory, as the operation log says it; ``move-in`` and ``move-out`` rename across its border."""
+
+
+class AtOperation(msgspec.Struct, frozen=True, kw_only=True, tag="at-operation", tag_field="type", forbid_unknown_fields=True):
+    """When a rank does an operation on a class of paths in the checkpoint directory for the nth time since a marker.
+
+    Whoever does it is held, before or after it is done, until the fault has acted: the address of a kill point, the same in the next run.
+
+    Attributes:
+        operation: What is done, as the operation log calls it.
+        path: The path's class: relative to the checkpoint directory, numbers and random parts are ``*``, as in a kill point.
+        nth: Counted from 1, since the marker.
+        after: An event of the protocol, or a marker, that the rank itself says, from which on it is counted; empty: from the start of the
+            attempt.
+        after_nth: Which occurrence of that in the attempt, from 1.
+        when: ``before`` or ``after`` it is done.
+        rank: Whose; what another rank says does not count.
+    """
+
+    operation: OperationKind
+    path: str
+    nth: int = 1
+    after: str = ""
+    after_nth: int = 1
+    when: Literal["before", "after"] = "after"
+    rank: int = 0
+
+    def __post_init__(self) -> None:
+        parts = self.path.split("/")
+        wanted = "a path relative to the checkpoint directory, numbers and random parts as *, like step_*/data"
+        require(self.path == "." or all(part not in ("", ".", "..") for part in parts), "path", self.path, wanted)
+        require(not self.after or bool(EVENT_NAME.fullmatch(self.after)), "after", self.after, f"{EVENT_WANTED}, or nothing")
+        require(self.nth >= 1, "nth", self.nth, "operations are counted from 1")
+        require(self.after_nth >= 1, "after_nth", self.after_nth, "occurrences are counted from 1")
+        require(bool(self.after) or self.after_nth == 1, "after_nth", self.after_nth, "1 where no marker is named in `after`")
         require(self.rank >= 0, "rank", self.rank, "ranks are counted from 0")
 
 
@@ -102,4 +142,4 @@ class OnCondition(msgspec.Struct, frozen=True, kw_only=True, tag="on-condition",
         require(self.nth >= 1, "nth", self.nth, "occurrences are counted from 1")
 
 
-Trigger = AtStep | AtMarker | OnLog | AfterSeconds | OnEffect | AtSubmission | OnCondition
+Trigger = AtStep | AtMarker | AtOperation | OnLog | AfterSeconds | OnEffect | AtSubmission | OnCondition

@@ -49,16 +49,19 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         logs: Patterns of its log.
         inspect: A command that prints ``{"step": n, "digests": {...}}`` for the checkpoint directory; ``{checkpoint_dir}`` is replaced.
         inspect_timeout_s: Seconds the inspection may take.
+        recovery_timeout_s: Seconds one recovery may take where kill points are tried; 0: 30, or ten times as long as the job takes.
         result: A file that must equal the uninterrupted run's: below ``{checkpoint_dir}``, for anywhere else it may be another run's.
     """
 
     logs: LogPatterns = LogPatterns()
     inspect: tuple[str, ...] = ()
     inspect_timeout_s: float = 60.0
+    recovery_timeout_s: float = 0.0
     result: str = ""
 
     def __post_init__(self) -> None:
         positive("inspect_timeout_s", self.inspect_timeout_s)
+        positive("recovery_timeout_s", self.recovery_timeout_s, zero_allowed=True)
         where = "a path that begins with {checkpoint_dir}: elsewhere the file of an earlier run would be taken for this run's"
         is_below = self.result.startswith("{checkpoint_dir}/") and ".." not in PurePosixPath(self.result).parts
         require(not self.result or is_below, "result", self.result, where)
@@ -101,6 +104,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def ranks_heard(self) -> int:
         """Ranks whose words tell them apart: events that are read from a log know of one only."""
         return self.ranks if self.speaks_protocol else 1
+
+    @property
+    def words_in(self) -> tuple[Literal["events", "logs"], ...]:
+        """What its words are read from: what is lost of that may have been one of them."""
+        is_read = any(msgspec.structs.astuple(self.outside.logs))
+        return ("events", "logs") if is_read or not self.speaks_protocol else ("events",)
 
     def __post_init__(self) -> None:
         require(

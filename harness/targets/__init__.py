@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.capabilities import Target
+from harness.capabilities import LongEnding, Target
 from harness.clock import Clock, SystemClock
 from harness.errors import UnknownNameError
-from harness.undo import RestoreCluster, Undo
+from harness.store import ENDING_S_MAX
+from harness.undo import RestoreCluster, RestoreProject, Undo
 from harness.undo import perform as perform_here
 
 
@@ -91,12 +92,23 @@ def left_behind(run_id: str) -> list[str]:
     return found + [f"socket directory {path}" for path in find_socket_directories(run_id)]
 
 
+def is_left_on(name: str, run_id: str) -> bool:
+    """Whether a run has left anything on that target."""
+    return bool(_entry(name).left_behind(run_id))
+
+
 def left_elsewhere() -> list[LeftElsewhere]:
     """The runs that targets have written down, whichever runs directory they are of: living ones, too."""
     from harness.targets.kubernetes.leftovers import recorded_directories
 
     recorded = recorded_directories()
     return [LeftElsewhere(target="kind", run_id=run_id, directory=directory) for run_id, directory in recorded.items()]
+
+
+def ending_s_max(name: str, clock: Clock) -> float:
+    """How long the end of a run may take on a target, with all that is to be undone: as long as it says."""
+    target = create(name, clock)
+    return target.ending_s_max() if isinstance(target, LongEnding) else ENDING_S_MAX
 
 
 def is_in_use(name: str) -> bool:
@@ -117,7 +129,7 @@ def remove_left_behind(run_id: str, clock: Clock | None = None, *, only: str = "
 
 
 def perform(undo: Undo, clock: Clock, *, is_ours: bool = False) -> str:
-    """Do an undo, on this machine or in the cluster, and say what was done and how that was seen; doing it twice is harmless.
+    """Do an undo, here, in the cluster or in the project, and say what was done and how that was seen; doing it twice is harmless.
 
     Args:
         undo: What is owed.
@@ -131,15 +143,24 @@ def perform(undo: Undo, clock: Clock, *, is_ours: bool = False) -> str:
         from harness.targets.kubernetes.undoing import restore
 
         return restore(undo, clock, is_ours=is_ours)
+    if isinstance(undo, RestoreProject):
+        from harness.targets.gcp.undoing import restore as restore_project
+
+        return restore_project(undo, clock)
     return perform_here(undo)
 
 
 def missing_here() -> list[tuple[str, str]]:
     """Capabilities of the targets by name, each with why it is missing on this machine; empty: it is here."""
     from harness.targets.docker.presence import image_problem
+    from harness.targets.local.stops import stops_available
     from harness.targets.local.storage_rules import interposer_available
 
-    return [("storage faults while running", interposer_available()), ("image of jobs in docker", image_problem())]
+    return [
+        ("storage faults while running", interposer_available()),
+        ("stops at operations", stops_available()),
+        ("image of jobs in docker", image_problem()),
+    ]
 
 
 def _create_local(clock: Clock) -> Target:
@@ -239,6 +260,39 @@ def _remove_kind_leftovers(run_id: str, clock: Clock) -> list[str]:
     return leftovers.remove_left_behind(run_id, clock)
 
 
+def _create_gcp(clock: Clock) -> Target:
+    from harness.targets.gcp.presence import is_of_cluster
+
+    if is_of_cluster():
+        from harness.targets.gke.target import ProjectClusterTarget
+
+        return ProjectClusterTarget(clock)
+    from harness.targets.gcp.target import GcpTarget
+
+    return GcpTarget(clock)
+
+
+def _gcp_availability() -> Availability:
+    from harness.targets.gcp.presence import problem_and_advice
+
+    problem, advice = problem_and_advice()
+    return Availability(is_available=not problem, reason=problem, advice=advice)
+
+
+def _find_gcp_leftovers(run_id: str) -> list[str]:
+    from harness.targets.gcp import leftovers
+    from harness.targets.gke import leftovers as of_cluster
+
+    return [*of_cluster.left_behind(run_id), *leftovers.left_behind(run_id)]
+
+
+def _remove_gcp_leftovers(run_id: str, clock: Clock) -> list[str]:
+    from harness.targets.gcp import leftovers
+    from harness.targets.gke import leftovers as of_cluster
+
+    return [*of_cluster.remove_left_behind(run_id, clock), *leftovers.remove_left_behind(run_id, clock)]
+
+
 _TARGETS: Mapping[str, _Entry] = {
     "local": _Entry(
         create=_create_local,
@@ -260,6 +314,12 @@ _TARGETS: Mapping[str, _Entry] = {
         remove_left_behind=_remove_kind_leftovers,
         bring_up=_bring_kind_up,
         take_down=_take_kind_down,
+    ),
+    "gcp": _Entry(
+        create=_create_gcp,
+        availability=_gcp_availability,
+        left_behind=_find_gcp_leftovers,
+        remove_left_behind=_remove_gcp_leftovers,
     ),
 }
 

@@ -41,7 +41,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def here(tmp_path: Path, own_state: None) -> Path:
     (tmp_path / "scenarios.py").write_text(CATALOGUE)
     return tmp_path
 

@@ -356,3 +356,23 @@ def test_a_run_that_never_began_is_told_from_one_that_is_not_there(harness: Comm
     (run / "owner.json").write_text(json.dumps(owner))
     result = harness("check", str(run))
     assert f"is not judged yet: process {os.getpid()} has it, and waits for its turn" in result.stderr
+
+
+def test_list_and_run_say_alike_that_the_workloads_of_a_catalogue_lie_elsewhere(harness: Command, here: Path) -> None:
+    (here / "elsewhere" / "theirs").mkdir(parents=True)
+    (here / "elsewhere" / "theirs" / "train.py").write_text("")
+    (here / "elsewhere" / "others.py").write_text(
+        "from harness.scenario import Scenario, Workload\n"
+        "from harness.scenario.expectations import Completes\n"
+        "job = Workload(name='job', command=('{python}', 'theirs/train.py'), sources=('theirs',))\n"
+        "CATALOGUE = {'it-completes': Scenario(name='it-completes', why='a test', workload=job, expects=(Completes(),))}\n"
+    )
+    common = {"PYTHONPATH": str(here / "elsewhere")}
+
+    listed = harness("list", "--catalogue", "others", **common)
+    ran = harness("run", "--catalogue", "others", "it-completes", **common)
+
+    advice = f"there is no theirs; the catalogue lies in {here / 'elsewhere'}: add --root {here / 'elsewhere'}"
+    assert (listed.returncode, listed.stderr.strip().endswith(advice)) == (0, True)
+    assert (ran.returncode, ran.stderr.strip().endswith(advice)) == (64, True)
+    assert not list((here / "runs").glob("*"))

@@ -1,19 +1,40 @@
 """The contract of a target: every test here runs against every target, and none looks at how it is made."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.clock import SystemClock
 from harness.targets import left_behind
 from tests.contract.driver import TRAITS, Run
 from tests.contract.presence import skip_or_fail_without
 
 
+@pytest.fixture(scope="module")  # what is in the environment meanwhile is nothing for tests of other modules
+def google_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Google Cloud for the target ``gcp``: the project that is named, by a plan of ``tests.contract.project``, else an emulator."""
+    if os.environ.get("HARNESS_GCP_PROJECT"):
+        from harness.targets.gcp.place import resolve_place
+        from harness.targets.gcp.project_holding import project_held
+
+        with project_held(resolve_place({}, os.environ), SystemClock()):
+            yield
+        return
+    from harness.emulator.session import emulated_session
+
+    with pytest.MonkeyPatch.context() as patch, emulated_session():
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(params=TRAITS)
 def target_name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
+    if name == "gcp":
+        request.getfixturevalue("google_cloud")
     skip_or_fail_without(name)
     return name
 

@@ -17,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60.0  # no test needs a tenth of it; the rest is for a loaded machine
 TICK_S = 0.02
 
+OWN_WORDS = ("Times of this attempt's events, on the harness's clock,", "In its grace the job was not held after a save:")
+"""What the harness itself says of an attempt, beside what its platform does."""
+
 E = TypeVar("E", bound=Event)
 
 
@@ -28,10 +31,13 @@ class Traits:
         has_namespace: An attempt's first process is PID 1 of a namespace of its own: signals without a handler are dropped, orphans come to it, and
             the kernel ends all with it, uncounted.
         has_image: Variables and files are those of an image: paths in the job are not those of this machine.
+        is_remote: A service runs the job, and an agent beside it tells of it: processes are known as far as they were told of, nothing of the
+            image is, the service alone ends and retries, and what a run has made stays until it is stopped.
     """
 
     has_namespace: bool
     has_image: bool
+    is_remote: bool = False
 
     def leftovers(self, count: int) -> int:
         """How many of ``count`` that outlived the first process are told."""
@@ -41,11 +47,18 @@ class Traits:
 TRAITS: Mapping[str, Traits] = {
     "local": Traits(has_namespace=False, has_image=False),
     "docker": Traits(has_namespace=True, has_image=True),
+    "gcp": Traits(has_namespace=False, has_image=True, is_remote=True),
 }
 """The targets that play executions of Cloud Run jobs."""
 
-EVERY: Mapping[str, Traits] = {**TRAITS, "kind": Traits(has_namespace=True, has_image=True)}
+EVERY: Mapping[str, Traits] = {
+    **TRAITS,
+    "kind": Traits(has_namespace=True, has_image=True),
+}
 """All of them."""
+
+SEEN_HERE = [name for name, traits in TRAITS.items() if not traits.is_remote]
+"""Where the processes of a job are those of this machine or of a container on it."""
 
 PYTHON = ("{python}", "-S", "-c")  # without site: starts twice as fast
 
@@ -89,6 +102,10 @@ class Run:
 
     def start(self) -> "Run":
         target: Target = self.target
+        if self.traits.is_remote:
+            from tests.contract.project import CONTRACT
+
+            self.target.check_scenario(CONTRACT, self.launch)  # on a project nothing begins that was not planned
         target.start(self.launch)
         return self
 
@@ -137,7 +154,8 @@ class Run:
         return self.of(AttemptExited)
 
     def lines(self, stream: str = "stdout") -> list[str]:
-        return [line.text for line in self.of(LogLine) if line.stream == stream]
+        """What was printed there; on ``system`` what the platform says, and not how exact the harness's own times are."""
+        return [line.text for line in self.of(LogLine) if line.stream == stream and not line.text.startswith(OWN_WORDS)]
 
     def victim(self, **fields: int) -> Processes:
         return Processes(**fields)

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import BrokenHarnessError
 from harness.history import BarrierReached, LogLine, Marked
 from harness.targets import left_behind, remove_left_behind
-from tests.contract.driver import ROOT, Run, python
+from tests.contract.driver import ROOT, SEEN_HERE, Run, python
 
 BOMB = """
 for _ in range(20):
@@ -35,6 +35,8 @@ def test_twenty_children_that_flee_the_session_are_found_and_killed(start):
     run.finish()
 
     assert [(exited.exit_code, exited.leftovers) for exited in run.exits()] == [(0, run.traits.leftovers(20))]
+    if run.traits.is_remote:
+        run.stop()
     assert left_behind(run.launch.run_id) == []
 
 
@@ -70,9 +72,12 @@ def test_twenty_children_that_flee_die_with_their_attempt(start):
 
     assert len(pids) == 21
     assert [exited.leftovers for exited in run.exits()] == [0]
+    if run.traits.is_remote:
+        run.stop()
     assert left_behind(run.launch.run_id) == []
 
 
+@pytest.mark.parametrize("target_name", SEEN_HERE, indirect=True)
 def test_a_child_that_hides_its_environment_is_found_by_its_parents_and_its_session(start):
     hide = "subprocess.Popen(['env', '-i', 'sh', '-c', 'sleep 60 & sleep 60; exit'])\nemit('leave')\nos._exit(0)"
     run = start(python(hide), armed=("leave:before",))
@@ -117,6 +122,7 @@ while True: run.poll()
 """
 
 
+@pytest.mark.parametrize("target_name", SEEN_HERE, indirect=True)  # on a project: tests/integration/google/test_sweeps.py
 def test_what_a_killed_harness_leaves_is_found_and_removed(target_name, tmp_path):
     things = 6  # four processes, one of them without its environment; the scratch directory or the container; the socket directory
     run_id = uuid.uuid4().hex
@@ -135,6 +141,7 @@ def test_what_a_killed_harness_leaves_is_found_and_removed(target_name, tmp_path
     assert remove_left_behind(run_id) == []
 
 
+@pytest.mark.parametrize("target_name", SEEN_HERE, indirect=True)
 def test_a_process_that_cannot_be_started_breaks_the_run_and_nothing_is_left(target_name, tmp_path):
     run = Run(target_name, tmp_path, ("sleep", "60"), tasks=60)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

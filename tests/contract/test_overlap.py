@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from harness.capabilities import Overlappable
+from harness.clock import ManualClock
 from harness.history import (
     AttemptAbandoned,
     AttemptExited,
@@ -16,7 +17,16 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
-from tests.contract.driver import python
+from harness.targets import create
+from tests.contract.driver import TRAITS, python
+from tests.contract.presence import skip_or_fail_without
+
+
+@pytest.fixture(params=[name for name in TRAITS if isinstance(create(name, ManualClock()), Overlappable)])
+def target_name(request: pytest.FixtureRequest) -> str:
+    skip_or_fail_without(request.param)
+    return str(request.param)
+
 
 WRITES_ON = """
 step = 0

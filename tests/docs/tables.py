@@ -13,8 +13,10 @@ from typing import Literal, Union, cast, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from harness.config import ChaosTable, DockerTable, JobTable, PromisesTable, ScenarioTable
-from harness.pytest_plugin import pytest_addoption
+from harness.config import ChaosTable, DockerTable, GcpLimitsTable, GcpTable, JobTable, PromisesTable, ScenarioTable
+from harness.gate.document import BudgetTable, GateTable, RegressionTable, ThresholdsTable, Tolerance
+from harness.gate.document import ScenarioTable as GateScenarioTable
+from harness.pytest_plugin.declarations import pytest_addoption
 from harness.scenario import (
     Cluster,
     Expectation,
@@ -34,9 +36,20 @@ from harness.scenario import (
     faults,
 )
 from harness.scenario.faults import PathClass
+from tests.docs.google_tables import bound_rows, fault_rows, permission_rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("own-job.md", "own-cluster-job.md", "scenarios.md", "pytest.md")
+PAGES = (
+    "own-job.md",
+    "own-cluster-job.md",
+    "scenarios.md",
+    "pytest.md",
+    "explore.md",
+    "reproduce.md",
+    "emulator.md",
+    "google-cloud.md",
+    "gate.md",
+)
 
 WORDS: Mapping[type, str] = {int: "integer", float: "number", str: "text", bool: "true or false"}
 _PLACE = re.compile(r"(<!-- table: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -155,6 +168,10 @@ NAMED: Mapping[object, str] = {
     Fault: "fault",
     Trigger: "trigger",
     PathClass: "path class",
+    GcpLimitsTable: "table",
+    ThresholdsTable: "table",
+    RegressionTable: "table",
+    Tolerance: "table",
 }
 
 
@@ -208,7 +225,18 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "toml-promises": lambda: fields_table(PromisesTable),
     "toml-chaos": lambda: fields_table(ChaosTable),
     "pytest-options": options_table,
+    "toml-gcp": lambda: fields_table(GcpTable),
+    "toml-gcp-limits": lambda: fields_table(GcpLimitsTable),
+    "gcp-faults": lambda: _table(list(fault_rows())),
+    "gcp-permissions": lambda: _table(list(permission_rows())),
+    "gcp-bounds": lambda: _table(list(bound_rows())),
     "toml-scenarios": lambda: fields_table(ScenarioTable, Scenario),
+    "toml-gate": lambda: fields_table(GateTable),
+    "toml-gate-budget": lambda: fields_table(BudgetTable),
+    "toml-gate-thresholds": lambda: fields_table(ThresholdsTable),
+    "toml-gate-regression": lambda: fields_table(RegressionTable),
+    "toml-gate-tolerance": lambda: fields_table(Tolerance),
+    "toml-gate-scenarios": lambda: fields_table(GateScenarioTable),
 }
 
 

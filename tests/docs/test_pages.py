@@ -51,6 +51,11 @@ def test_a_job_of_ones_own_goes_from_init_to_a_verdict(tmp_path):
         assert matches(expected, printed), f"$ {line}\n{printed}"
 
 
+def test_exploring_finds_what_the_page_shows(tmp_path):
+    for line, expected, printed in run_page("explore.md", tmp_path):
+        assert matches(expected, printed), f"$ {line}\n{printed}"
+
+
 def test_scenarios_in_python_and_json_run(tmp_path):
     for line, expected, printed in run_page("scenarios.md", tmp_path, files=[files_of("own-job.md")]):
         assert matches(expected, printed), f"$ {line}\n{printed}"

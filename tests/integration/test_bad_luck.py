@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from harness.history import RunClosed, read_history
+from harness.store import PROBED_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
@@ -43,7 +44,7 @@ SCENARIOS = (
     scenario("a-long-job-is-overlapped", Injection(fault=OverlapAttempts(zombie_s=30.0), at=AtStep(step=3))),
     scenario("a-long-job-with-a-golden-run", Injection(fault=Kill(), at=AtStep(step=7)), expects=(Completes(), BitExactResume())),
     *(scenario("script-" + name + "-is-judged", workload=script(name), deadline_s=20.0, platform=Platform(max_retries=0, grace_s=1.0))
-      for name in ("garbage", "flood", "forker", "stubborn", "hoarder", "silent")),
+      for name in ("garbage", "flood", "forker", "stubborn", "hoarder", "silent", "talker")),
 )
 CATALOGUE = {{found.name: found for found in SCENARIOS}}
 """
@@ -61,6 +62,10 @@ SCRIPTS = {
         with open(os.environ["HARNESS_EVENTS"], "ab") as events:
             for _ in range(100_000):
                 events.write(line)
+        """,
+    "talker": """
+        for n in range(2000):
+            print("line", n, "x" * 100, flush=True)
         """,
     "forker": """
         import os, time
@@ -85,7 +90,7 @@ SCRIPTS = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def here(tmp_path: Path, own_state: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))  # `clean` looks at what runs have left on a cluster, too
     (tmp_path / "scenarios.py").write_text(CATALOGUE)
     for name, text in SCRIPTS.items():
@@ -222,7 +227,8 @@ def test_two_runs_at_once_do_not_touch_each_other_nor_does_clean(here: Path) -> 
 
 
 def test_a_history_that_cannot_be_written_is_one_message_and_nothing_is_left(here: Path) -> None:
-    limited = ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", *command("run", "a-long-job-runs")]  # 512-byte blocks: 2 KiB a file
+    enough = PROBED_BYTES // 512 + 1  # blocks: what is tried before the run finds room, and what the job says does not
+    limited = ["sh", "-c", f'ulimit -f {enough}; exec "$@"', "sh", *command("run", "script-talker-is-judged")]
 
     result = subprocess.run(limited, cwd=here, capture_output=True, text=True, timeout=PATIENCE_S)
 

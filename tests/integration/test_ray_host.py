@@ -163,7 +163,7 @@ def test_a_drained_node_is_taken_away_at_its_deadline_with_all_that_runs_on_it(s
     line = run.until(LogLine, lambda line: line.stream == "system")
 
     assert len(node) == NODE_PROCESSES
-    assert set(run.target.process_ids(run.victim())) == set(before) - node
+    run.until_true(lambda: set(run.target.process_ids(run.victim())) == set(before) - node)
     assert line.text == f"Node bb was taken away 1 s after it was announced: {NODE_PROCESSES} processes killed."
     assert run.of(SignalSent) == []
 

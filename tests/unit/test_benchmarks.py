@@ -3,8 +3,16 @@
 import pytest
 
 from benchmarks.__main__ import FIGURES, main, page_of
+from benchmarks.answer import Answer
+from benchmarks.ckpt_chaos import REQUIREMENTS, version
+from benchmarks.exploration import points_of
 from benchmarks.figure import Goal, Measured, Row
+from benchmarks.saving_jobs import JOBS, Job
+from benchmarks.side_by_side import table_of as side_by_side_of
 from benchmarks.table import outcome_of, table_of
+from harness.explore.result import Moment, StateResult, Surface
+from harness.explore.states import KillPoint
+from harness.verdict import Outcome
 
 SLOWER = Row(name="slower", what="harness over bare", goal=Goal(limit=1.15))
 FASTER = Row(name="faster", what="two workers over one", goal=Goal(limit=1.7, kind="at least"))
@@ -55,3 +63,46 @@ def test_the_page_says_on_what_it_was_measured():
     assert "cores" in page
     assert "Python" in page
     assert "load 0.5 before" in page
+
+
+def test_details_come_below_the_table():
+    page = page_of([SLOWER, SHOWN], {"slower": Measured([1.0], details="## Jobs\n"), "shown": Measured([1.0])}, load_before=0.5)
+    assert page.endswith("\n\n## Jobs\n")
+    assert page.count("##") == 1
+
+
+def point(nth: int) -> KillPoint:
+    return KillPoint(marker="start", marker_nth=0, operation="write", path_class="f", nth=nth)
+
+
+def state(name: str, outcome: Outcome | None, *nths: int) -> StateResult:
+    return StateResult(state=name, moments=tuple(Moment(at=nth, point=point(nth)) for nth in nths), outcome=outcome)
+
+
+def test_a_kill_point_counts_once_and_only_where_its_state_was_judged():
+    states = (state("a", Outcome.VALID, 1, 2), state("b", Outcome.INVALID, 2, 3), state("c", None, 4))
+    assert points_of(Surface(model="posix", scope="process", kill_points=4, states=states)) == 3
+
+
+def test_what_is_said_wrongly_of_a_job_stands_out():
+    right = Job(name="linear", nature="right", words=())
+    hidden = Job(name="in_place by mmap", nature="hidden", words=())
+    ours = Answer(kill_points=10, says="right", seconds=1.0, in_recovery=4)
+    nothing = Answer(kill_points=0, says="unknown", seconds=1.0)
+    lines = side_by_side_of({right: (ours, nothing), hidden: (nothing, ours)}).splitlines()
+    assert lines[-2:] == [
+        "| linear | right | 10 (4 in recovery) | 0 | right | **unknown** | 0.100 | – |",
+        "| in place by mmap | hidden | 0 | 10 | unknown | **right** | – | 0.100 |",
+    ]
+
+
+def test_every_job_of_the_comparison_is_there_once():
+    assert len({job.name for job in JOBS}) == len(JOBS)
+    assert {job.nature for job in JOBS} == {"right", "wrong", "hidden"}
+
+
+def test_the_other_tool_is_pinned_by_hashes_and_without_an_address():
+    text = REQUIREMENTS.read_text()
+    assert text.startswith(f"ckpt-chaos=={version()} ")
+    assert "--hash=sha256:" in text
+    assert "://" not in text

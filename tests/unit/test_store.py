@@ -1,5 +1,6 @@
 """The run directory: made once for each run, written whole or not at all, and known to be running or not."""
 
+import contextlib
 import os
 import select
 import stat
@@ -247,3 +248,58 @@ def test_a_lock_is_held_against_other_processes_and_freed_by_their_death(tmp_pat
         for process in filter(None, (holder, waiter)):
             process.kill()
             process.communicate()
+
+
+def test_whoever_waits_for_a_lock_is_told_for_whom(tmp_path: Path):
+    holder = start(HOLD, tmp_path)
+    told: list[str] = []
+
+    def let_go(why: str) -> None:
+        told.append(why)
+        holder.kill()
+
+    try:
+        assert hear(holder) == "held"
+        with RunStore(tmp_path, ManualClock()).golden_lock("key", waits=let_go):
+            pass
+        with RunStore(tmp_path, ManualClock()).golden_lock("key", waits=told.append):
+            pass
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert told == [f"waits for process {holder.pid}, which makes the uninterrupted run of key"]
+
+
+def test_a_lock_that_a_dead_harness_has_left_to_its_worker_is_told(tmp_path: Path):
+    dead = msgspec.structs.replace(identify([os.getpid()])[0], started_s=-1000.0)
+    told: list[str] = []
+    first, second = RunStore(tmp_path, ManualClock(), overseer=dead), RunStore(tmp_path, ManualClock())
+
+    with contextlib.ExitStack() as held:
+        held.enter_context(first.golden_lock("a-job-0123"))
+
+        def let_go(why: str) -> None:
+            told.append(why)
+            held.close()
+
+        with second.golden_lock("a-job-0123", waits=let_go):
+            pass
+
+    made = f"waits for process {os.getpid()}, which makes the uninterrupted run of a-job"
+    assert told == [f"{made}, whose harness has died; `harness clean` ends it"]
+
+
+def test_the_result_of_a_gate_has_a_directory_of_its_own_and_is_no_run(tmp_path):
+    store = RunStore(tmp_path, ManualClock())
+    first, second = store.create_gate(), store.create_gate()
+
+    assert first != second
+    assert {first.parent, second.parent} == {tmp_path / "gates"}
+    assert store.runs() == []
+
+
+def test_where_no_directory_of_a_gate_can_be_made_it_is_an_error_of_the_store(tmp_path):
+    (tmp_path / "gates").touch()
+
+    with pytest.raises(StoreError, match="cannot make a directory in"):
+        RunStore(tmp_path, ManualClock()).create_gate()

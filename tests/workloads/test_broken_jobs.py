@@ -243,6 +243,14 @@ def test_latest_before_data_passes_over_a_good_checkpoint(broken: BrokenJobs) ->
     assert job.run().restored_step == 0
 
 
+def test_latest_names_a_path_that_a_copy_has_too(broken: BrokenJobs) -> None:
+    job = broken("latest_names_a_path")
+    job.kill_at("save.begin", nth=2)
+
+    assert job.directories() == ["step_00000005"]
+    assert job.run().restored_step == 0
+
+
 def test_async_save_without_drain_is_done_and_has_not_saved_the_last_step(broken: BrokenJobs) -> None:
     job = broken("async_save_without_drain")
     attempt = job.run()

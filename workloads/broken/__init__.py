@@ -35,6 +35,7 @@ BROKEN = {
     "ignores_sigterm": BrokenJob((33,), "grace-conduct", "terminate at a step"),
     "keeps_log_in_memory": BrokenJob((), "log-order", "kill at a step"),
     "latest_before_data": BrokenJob((13,), "resumes-from-newest-durable", "kill after the second save.begin"),
+    "latest_names_a_path": BrokenJob((), "resumes-from-newest-durable", "kill after the second save.begin"),
     "names_its_run_by_time": BrokenJob((41,), "same-run", "kill after a save"),
     "off_by_one_on_resume": BrokenJob((23,), "resumes-from-newest-durable", "kill after a save"),
     "picks_incomplete_checkpoint": BrokenJob((1, 12), "intact-checkpoints", "kill after a save.write of the second save"),

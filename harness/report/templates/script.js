@@ -21,6 +21,18 @@ for (const button of document.querySelectorAll("button[data-opens]")) {
     button.textContent = open ? "close all" : "open all";
   });
 }
+for (const strip of document.querySelectorAll(".strip")) {
+  const cells = [...strip.querySelectorAll(".cell")];
+  strip.addEventListener("keydown", (event) => {
+    const at = cells.indexOf(document.activeElement);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: cells.length - 1 }[event.key];
+    if (at < 0 || !cells[to]) return;
+    event.preventDefault();
+    cells[at].tabIndex = -1;
+    cells[to].tabIndex = 0;
+    cells[to].focus();
+  });
+}
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("details")) each.open = true;
 });

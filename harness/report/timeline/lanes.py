@@ -119,7 +119,7 @@ def _end(lane: Lane, notice: Notice | None) -> Iterator[Shape]:
 def exit_words(end: AttemptExited) -> str:
     """How an attempt ended: ``exit 143`` or ``SIGKILL``."""
     if end.signal is None:
-        return f"exit {end.exit_code}"
+        return f"exit {end.exit_code}" if end.exit_code is not None else "its end was not seen"
     try:
         return signal.Signals(end.signal).name
     except ValueError:

@@ -19,6 +19,7 @@ from harness.history import (
     LogLine,
     Marked,
     ObservationLost,
+    OperationReached,
     Restored,
     RunClosed,
     SaveBegun,
@@ -39,7 +40,7 @@ MOMENTS_MAX = 160
 
 _KEPT_AT_END = 60
 
-EVERYDAY = (StepDone, SaveBegun, SaveEnded, LogLine, BarrierReached, CheckpointsSeen, Marked)
+EVERYDAY = (StepDone, SaveBegun, SaveEnded, LogLine, BarrierReached, OperationReached, CheckpointsSeen, Marked)
 """What happens all the time; of saves only the last of each life is told: the one that a resume goes back to."""
 
 

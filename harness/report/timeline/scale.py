@@ -56,7 +56,8 @@ class Scale:
     def ticks(self) -> tuple[Tick, ...]:
         """Round moments with their labels, as many as there is room for."""
         zero_s = self.zero_s or 0.0
-        step_s = round_step(self.span_s * TICK_GAP_PX / self.width)
+        finest_s = 8 * math.ulp(self.begin_s - zero_s)  # far from zero no two moments lie closer together
+        step_s = round_step(max(self.span_s * TICK_GAP_PX / self.width, finest_s))
         first = math.ceil((self.begin_s - zero_s) / step_s - 1e-9)
         last = math.floor((self.begin_s + self.span_s - zero_s) / step_s + 1e-9)
         return tuple(

@@ -20,7 +20,7 @@ from testcontainers.core.docker_client import DockerClient, get_docker_host
 
 from harness.errors import BrokenHarnessError, TargetUnavailableError
 from harness.kind.cluster import RUN_ID_LABEL
-from harness.targets.docker.presence import SOCKET
+from harness.targets.docker.address import SOCKET
 
 CALL_S_MAX = 30
 """For one answer of the engine: it starts a container within a second, ten times that on a busy machine."""

@@ -1,7 +1,7 @@
 """What the docker target plays, what it leaves out, and what therefore cannot be concluded from a run here."""
 
 from harness.capabilities import Fidelity
-from harness.cloud_run.fidelity import CONTRACT, GRACE_OF_JOBS, OVERLAP, RETRIES, TIMEOUT
+from harness.cloud_run.fidelity import CONTRACT, ENDED_GRACE, GRACE_OF_JOBS, OVERLAP, RETRIES, TIMEOUT
 
 _NAMESPACES = "https://man7.org/linux/man-pages/man7/pid_namespaces.7.html"
 
@@ -55,6 +55,7 @@ FIDELITY: tuple[Fidelity, ...] = (
         verified=False,
     ),
     GRACE_OF_JOBS,
+    ENDED_GRACE,
     Fidelity(
         what="timeout per attempt",
         here="emulated",

@@ -5,16 +5,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import TargetUnavailableError
+from harness.targets.docker.address import SOCKET
 
 if TYPE_CHECKING:
     from harness.targets.docker.engine import Engine
-
-SOCKET = Path("/var/run/docker.sock")
-"""Where an engine on this machine listens. Source: https://docs.docker.com/reference/cli/dockerd/#daemon-socket-option"""
 
 PACKAGES = ("docker", "testcontainers")
 

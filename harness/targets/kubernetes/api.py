@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -106,13 +105,6 @@ _BY_KIND: Mapping[str, Resource] = {
 
 _MISTYPED = re.compile(r"expected (list|map|string|numeric|boolean)|failed to create typed patch")
 """Source: sigs.k8s.io/structured-merge-diff v6, typed/helpers.go."""
-
-_FACTORS: Mapping[str, Decimal] = {"": Decimal(1), "m": Decimal("0.001")} | {
-    suffix: Decimal(factor)
-    for power, prefix in enumerate("kMGTPE", start=1)
-    for suffix, factor in ((prefix, 1000**power), (f"{prefix.upper()}i", 1024**power))
-}
-_QUANTITY = re.compile(rf"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{{1,2}})?)(?P<suffix>{'|'.join(_FACTORS)})")
 
 
 class ApiError(BrokenHarnessError):
@@ -287,6 +279,10 @@ class Api:
         """Let the connections go."""
         self._pool.clear()
 
+    def _authorization(self) -> Mapping[str, str]:
+        """Headers that say who calls, where no certificate does."""
+        return {}
+
     def _call(  # noqa: PLR0913  one place that knows how a call is made
         self,
         method: str,
@@ -325,7 +321,7 @@ class Api:
         what: str = "",
     ) -> urllib3.BaseHTTPResponse:
         url = f"{self._address}{path}?{urlencode({name: value for name, value in query.items() if value})}"
-        headers = {"Accept": "application/json", "Content-Type": content}
+        headers = {"Accept": "application/json", "Content-Type": content, **self._authorization()}
         shown = path.rpartition("/v")[2].partition("/")[2] + (f"/{what}" if what else "")
         try:
             response = self._pool.request(
@@ -390,19 +386,3 @@ def uid_of(thing: Object) -> str:
 def conditions_of(thing: Object) -> Sequence[Object]:
     """Its conditions."""
     return (thing.get("status") or {}).get("conditions") or []
-
-
-def whole_number(quantity: object) -> int:
-    """A quantity of whole things, as chips are; the API server writes 1000 of them as ``1k``.
-
-    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/.
-
-    Raises:
-        ValueError: When it is none.
-    """
-    text = str(quantity)
-    match = _QUANTITY.fullmatch(text)
-    number = Decimal(match["number"]) * _FACTORS[match["suffix"]] if match is not None else Decimal("0.5")
-    if number != number.to_integral_value():
-        raise ValueError(f"{text!r} is no quantity of whole things")
-    return int(number)

@@ -9,7 +9,8 @@ from harness.history import ConditionState
 from harness.history.cluster import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from harness.kind import NodePool
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import Object, annotations_of, conditions_of, name_of, uid_of, whole_number
+from harness.quantities import whole_number
+from harness.targets.kubernetes.api import Object, annotations_of, conditions_of, name_of, uid_of
 from harness.targets.kubernetes.dws_reasons import MAX_RUN_TOO_SHORT, MAX_RUN_UNREADABLE, PROJECT, ZONE
 
 PROVISIONING_CLASS = "queued-provisioning.gke.io"

@@ -14,17 +14,14 @@ from harness.targets.kubernetes.inventory import Inventory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
-    """One run on one cluster.
+class ClusterGrounds:
+    """One run on one cluster, whoever runs that.
 
     Attributes:
         launch: What runs.
         clock: The time.
-        cluster: The cluster, as it was recorded when it was made.
         api: Its API server.
-        machines: The containers that are its nodes.
         namespace: The run's own.
-        directory: The run's part of the storage that outlives nodes, at the same path here, in nodes and in pods.
         inventory: What is known of the run's objects.
         hurt: Uids of pods that an injection has taken away, or is about to: their ends are laid at its door.
         ahead: Other jobs that were submitted and are not admitted yet: a task that is to find capacity taken is submitted behind them.
@@ -32,11 +29,8 @@ class Grounds:
 
     launch: Launch
     clock: Clock
-    cluster: KindCluster
     api: Api
-    machines: NodeContainers
     namespace: str
-    directory: Path
     inventory: Inventory
     hurt: set[str] = field(default_factory=set)
     ahead: set[str] = field(default_factory=set)
@@ -49,15 +43,48 @@ class Grounds:
         """An injection is about to take these pods away."""
         self.hurt.update(uid_of(pod) for pod in pods)
 
+    @property
+    def placeholder_image(self) -> str:
+        """What a job that only holds capacity runs: it has ``sleep``."""
+        raise NotImplementedError
 
-class Hosting(ABC):
-    """What every part of the target stands on."""
+    @property
+    def cluster_uid(self) -> str:
+        """Which cluster it is."""
+        raise NotImplementedError
 
-    cluster_name = CLUSTER_NAME
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds(ClusterGrounds):
+    """One run on the local cluster.
+
+    Attributes:
+        cluster: The cluster, as it was recorded when it was made.
+        machines: The containers that are its nodes.
+        directory: The run's part of the storage that outlives nodes, at the same path here, in nodes and in pods.
+    """
+
+    cluster: KindCluster
+    machines: NodeContainers
+    directory: Path
+
+    @property
+    def placeholder_image(self) -> str:
+        """See ``ClusterGrounds``."""
+        return self.cluster.job_image
+
+    @property
+    def cluster_uid(self) -> str:
+        """See ``ClusterGrounds``."""
+        return self.cluster.uid
+
+
+class ClusterHosting(ABC):
+    """What every part of a target with a cluster stands on."""
 
     @property
     @abstractmethod
-    def grounds(self) -> Grounds:
+    def grounds(self) -> ClusterGrounds:
         """What the run works with; seen to be the cluster that it began on.
 
         Raises:
@@ -66,4 +93,15 @@ class Hosting(ABC):
 
     def cluster_uid(self) -> str:
         """Which cluster it is: one of the same name may take its place."""
-        return self.grounds.cluster.uid
+        return self.grounds.cluster_uid
+
+
+class Hosting(ClusterHosting):
+    """What every part of the target ``kind`` stands on."""
+
+    cluster_name = CLUSTER_NAME
+
+    @property
+    @abstractmethod
+    def grounds(self) -> Grounds:
+        """See ``ClusterHosting``."""

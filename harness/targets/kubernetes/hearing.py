@@ -6,7 +6,7 @@ from harness.history import AttemptStarted, Event, JobEvent, LogLine
 from harness.protocol.attempt_key import AttemptKey
 from harness.targets.kubernetes.api import PODS, Object, name_of, uid_of
 from harness.targets.kubernetes.attempts import Attempts
-from harness.targets.kubernetes.grounds import Grounds
+from harness.targets.kubernetes.grounds import ClusterGrounds
 from harness.targets.kubernetes.pod_log import PodLog
 from harness.targets.kubernetes.pod_processes import PodProcesses
 from harness.targets.kubernetes.voices import Voices
@@ -23,7 +23,7 @@ class Hearing:
         is_ray: Whether RayJobs run: of their output only the submitter's is followed, where the driver's comes together.
     """
 
-    def __init__(self, grounds: Grounds, attempts: Attempts, voices: Voices, *, processes: PodProcesses, is_ray: bool) -> None:
+    def __init__(self, grounds: ClusterGrounds, attempts: Attempts, voices: Voices, *, processes: PodProcesses, is_ray: bool) -> None:
         self._grounds, self._attempts, self._voices, self._processes = grounds, attempts, voices, processes
         self._is_ray = is_ray
 

@@ -14,7 +14,8 @@ import yaml
 from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import Object, resource_of, whole_number
+from harness.quantities import whole_number
+from harness.targets.kubernetes.api import Object, resource_of
 from harness.targets.kubernetes.parts import Part
 
 GUIDE_QUEUES = "guide_b_queues.yaml"

@@ -10,15 +10,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.capabilities import Breakage, PodName, Processes
-from harness.errors import BrokenHarnessError, UndoError
+from harness.capabilities import Breakage
+from harness.errors import BrokenHarnessError
 from harness.kind import CommandFailedError, KindCluster, NodeContainers, NodeState
 from harness.kind.nodes import control_plane_name
-from harness.kind.topology import POOL_LABEL
-from harness.scenario.cluster_faults import Part
-from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, conditions_of, labels_of, name_of
+from harness.targets.kubernetes.api import CONFLICT, NODES, NOT_FOUND, Api, ApiError, Object, conditions_of, labels_of
 from harness.targets.kubernetes.grounds import Hosting
-from harness.targets.kubernetes.inventory import names_of, on_node
+from harness.targets.kubernetes.node_reading import NodeReading
 from harness.targets.kubernetes.pools import NodePools
 from harness.targets.kubernetes.refusals import told_as_lookup_errors
 
@@ -57,8 +55,8 @@ class _Mending:
     future: Future[None]
 
 
-class NodeHosting(Hosting):
-    """The part of the target that is a ``NodeHost``."""
+class NodeHosting(NodeReading, Hosting):
+    """The part of the target ``kind`` that is a ``NodeHost``."""
 
     @property
     @abstractmethod
@@ -69,49 +67,13 @@ class NodeHosting(Hosting):
             LookupError: When no execution runs.
         """
 
-    def nodes_of(self, victim: Processes, part: Part) -> tuple[str, ...]:
-        """See ``NodeHost``."""
-        pods = names_of(self.grounds.inventory.living(victim, part))
-        found = tuple(dict.fromkeys(pod.node for pod in pods if pod.node and self._is_worker(pod.node)))
-        if not found:
-            raise LookupError(f"the pods of {part} of task {victim.task} run on no node of a pool: {', '.join(pod.name for pod in pods)}")
-        return found
-
-    def nodes_in(self, pool: str) -> tuple[str, ...]:
-        """See ``NodeHost``."""
-        pools = [known.name for known in self.grounds.cluster.topology.pools]
-        if pool not in pools:
-            raise LookupError(f"the cluster has no node pool {pool!r}, but {', '.join(pools)}")
-        found = tuple(name_of(node) for node in self.grounds.inventory.nodes() if labels_of(node).get(POOL_LABEL) == pool)
-        if not found:
-            raise LookupError(f"node pool {pool!r} is empty")
-        return found
-
-    def pool_of(self, node: str) -> str:
-        """See ``NodeHost``."""
-        found = self.grounds.inventory.node(node)
-        if found is None or POOL_LABEL not in labels_of(found):
-            raise LookupError(f"{node!r} is no node of a pool")
-        return str(labels_of(found)[POOL_LABEL])
-
-    def pods_on(self, node: str) -> tuple[PodName, ...]:
-        """See ``NodeHost``."""
-        return names_of(pod for pod in on_node(self.grounds.inventory.pods(), node) if not pod["metadata"].get("deletionTimestamp"))
-
-    def cordon(self, node: str) -> None:
-        """See ``NodeHost``."""
-        self.pool_of(node)
-        with told_as_lookup_errors():
-            set_schedulable(self.grounds.api, node, is_schedulable=False)
-
-    def uncordon(self, node: str) -> None:
-        """See ``NodeHost``."""
-        with told_as_lookup_errors():
-            set_schedulable(self.grounds.api, node, is_schedulable=True)
+    def pool_names(self) -> tuple[str, ...]:
+        """See ``NodeReading``."""
+        return tuple(pool.name for pool in self.grounds.cluster.topology.pools)
 
     def break_nodes(self, nodes: Sequence[str], how: Breakage) -> None:
         """See ``NodeHost``."""
-        pods = self._pods_by_node(nodes)
+        pods = self.pods_by_node(nodes)
         ground = self.grounds
         with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
             for node, broken in [(node, together.submit(break_machine, ground.machines, ground.cluster, node, how)) for node in nodes]:
@@ -128,7 +90,7 @@ class NodeHosting(Hosting):
 
     def lose_nodes(self, nodes: Sequence[str]) -> None:
         """See ``NodeHost``."""
-        pods = self._pods_by_node(nodes)
+        pods = self.pods_by_node(nodes)
         machines = self.grounds.machines
         with told_as_lookup_errors(), ThreadPoolExecutor(max_workers=len(nodes)) as together:
             for node, killed in [(node, together.submit(machines.kill, node)) for node in nodes]:
@@ -194,20 +156,6 @@ class NodeHosting(Hosting):
     @cached_property
     def _mendings(self) -> dict[tuple[str, ...], _Mending]:
         return {}
-
-    def _is_worker(self, node: str) -> bool:
-        found = self.grounds.inventory.node(node)
-        return found is not None and POOL_LABEL in labels_of(found)
-
-    def _pods_by_node(self, nodes: Sequence[str]) -> dict[str, list[Object]]:
-        """Pods on each of some nodes of pools.
-
-        Raises:
-            LookupError: When one is no such node.
-        """
-        for node in nodes:
-            self.pool_of(node)
-        return {node: list(on_node(self.grounds.inventory.pods(), node)) for node in nodes}
 
 
 def _done() -> Future[None]:
@@ -278,24 +226,6 @@ def joining_script() -> str:
             f"iptables -w -X {CUT_CHAIN} 2>/dev/null || true",
         ]
     )
-
-
-def set_schedulable(api: Api, node: str, *, is_schedulable: bool) -> bool:
-    """Cordon or uncordon a node; false when it is not there, which uncordons it too.
-
-    Raises:
-        ApiError: When the API server does not do it.
-        UndoError: When it says otherwise after that.
-    """
-    try:
-        found = api.patch(NODES, node, {"spec": {"unschedulable": None if is_schedulable else True}})
-    except ApiError as error:
-        if error.status == NOT_FOUND and is_schedulable:
-            return False
-        raise
-    if bool(found["spec"].get("unschedulable")) is is_schedulable:
-        raise UndoError(attempted=f"set whether node {node} is schedulable", reason="the API server says otherwise after that")
-    return True
 
 
 def mark(api: Api, node: str, labels: dict[str, str], *, is_terminating: bool) -> None:

@@ -4,8 +4,9 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from harness.kind import RUN_ID_LABEL, KindCluster
+from harness.kind import RUN_ID_LABEL
 from harness.kind.topology import TPU_RESOURCE
+from harness.quantities import whole_number
 from harness.targets.kubernetes.api import (
     JOBS,
     PODS,
@@ -16,7 +17,6 @@ from harness.targets.kubernetes.api import (
     Object,
     name_of,
     uid_of,
-    whole_number,
 )
 from harness.targets.kubernetes.needs import PRIORITY_LABEL, QUEUE_LABEL
 from harness.undo import DeleteObject
@@ -62,8 +62,8 @@ def occupant_name(injection: str) -> str:
     return "occupant-" + re.sub(r"[^a-z0-9]+", "-", injection.lower()).strip("-")[:40].rstrip("-")
 
 
-def submit(api: Api, cluster: KindCluster, occupant: Occupant) -> Object:
-    """Submit the job, suspended; it is admitted when Kueue has the chips.
+def submit(api: Api, image: str, occupant: Occupant) -> Object:
+    """Submit the job, suspended; it is admitted when Kueue has the chips. Its pods sleep in ``image``.
 
     Raises:
         LookupError: When there is no such flavor.
@@ -74,7 +74,7 @@ def submit(api: Api, cluster: KindCluster, occupant: Occupant) -> Object:
         raise LookupError(f"there is no flavor {occupant.flavor!r}")
     if occupant.is_preempting:
         api.apply(PRIORITY_CLASSES, _priority_class(occupant))
-    return api.create(JOBS, _job(occupant, cluster.job_image, (flavor.get("spec") or {}).get("nodeLabels") or {}), occupant.namespace)
+    return api.create(JOBS, _job(occupant, image, (flavor.get("spec") or {}).get("nodeLabels") or {}), occupant.namespace)
 
 
 def workload_of(api: Api, job: Object) -> Object | None:

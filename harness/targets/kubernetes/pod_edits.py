@@ -8,16 +8,20 @@ from harness.cloud_run.environment import CHECKPOINTS_AT, platform_variables
 from harness.errors import InvalidDocumentError
 from harness.history.cluster import PodRole
 from harness.kind import ENVIRONMENT_MOUNT, RUN_ID_LABEL, KindCluster
+from harness.kind.topology import ACCELERATOR_LABEL, TOPOLOGY_LABEL
 from harness.protocol.attempt_key import AttemptKey
 from harness.protocol.variables import Doors, protocol_variables
 from harness.targets.kubernetes.api import Object
-from harness.targets.kubernetes.inventory import ROLE_LABEL, TASK_LABEL
+from harness.targets.kubernetes.inventory import RANK_LABELS, ROLE_LABEL, TASK_LABEL
 from harness.targets.kubernetes.run_storage import RunStorage
 
 INTERPRETER = f"{ENVIRONMENT_MOUNT}/bin/python"
 
 POD_NAME_VARIABLE, POD_UID_VARIABLE = "POD_NAME", "POD_UID"
 """Set from the pod's own metadata: its event file is named by the one, its processes are known by the other."""
+
+TOPOLOGIES = {1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
+"""Of a v6e slice, by its chips. Source: https://docs.cloud.google.com/tpu/docs/v6e"""
 
 UNKNOWN_ATTEMPT = "CLOUD_RUN_TASK_ATTEMPT"
 """Nobody numbers the pods of a Job: the variable stays away."""
@@ -41,6 +45,32 @@ class PodEdits:
     def image(self) -> str:
         """What the pods run."""
         return self.launch.image or self.cluster.job_image
+
+    @property
+    def working_dir(self) -> str:
+        """See ``Edits``."""
+        return str(self.launch.directory)
+
+    @property
+    def host_selector(self) -> Mapping[str, str]:
+        """See ``Edits``. Which pool's host it is, is Kueue's choice."""
+        pools = [pool for pool in self.cluster.topology.pools if pool.tpu_chips]
+        chosen = {ACCELERATOR_LABEL: pools[0].accelerator, TOPOLOGY_LABEL: pools[0].tpu_topology} if pools else {}
+        return {name: value for name, value in chosen.items() if value}
+
+    @property
+    def slice_variables(self) -> Sequence[Object]:
+        """See ``Edits``. What GKE's webhook tells a host of a slice; JAX on processors instead of chips.
+
+        Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ray; KubeRay with gate RayMultiHostIndexing (labels).
+        """
+        chips = self.launch.cluster.chips * self.launch.ranks
+        told = {"JAX_PLATFORMS": "cpu", "TPU_ACCELERATOR_TYPE": f"v6e-{chips}", "TPU_TOPOLOGY": TOPOLOGIES[chips]}
+        return [
+            *constants(told),
+            from_field("TPU_WORKER_ID", f"metadata.labels['{RANK_LABELS[1]}']"),
+            from_field("TPU_NAME", "metadata.labels['ray.io/worker-group-replica-name']"),
+        ]
 
     def check(self) -> None:
         """See that pods can be given what the launch names.

@@ -8,24 +8,15 @@ from harness.cloud_run.environment import CHECKPOINTS_AT
 from harness.scenario.cluster_faults import Part
 from harness.targets.kubernetes.api import CONFLICT, NOT_FOUND, PODS, TOO_MANY_REQUESTS, ApiError
 from harness.targets.kubernetes.execution import ClusterExecution
-from harness.targets.kubernetes.grounds import Hosting
+from harness.targets.kubernetes.grounds import ClusterHosting, Hosting
 from harness.targets.kubernetes.inventory import names_of
 from harness.targets.kubernetes.pod_edits import INTERPRETER
 
 _REFUSALS = {NOT_FOUND: "is gone", CONFLICT: "is gone", TOO_MANY_REQUESTS: "is protected by a disruption budget"}
 
 
-class PodHosting(Hosting):
-    """The part of the target that is a ``PodHost``, an ``ImageHost`` and a ``CheckpointStorage``."""
-
-    @property
-    @abstractmethod
-    def execution(self) -> ClusterExecution:
-        """The one that runs.
-
-        Raises:
-            LookupError: When none does.
-        """
+class PodRemoving(ClusterHosting):
+    """The part of a target that is a ``PodHost``."""
 
     def pods_of(self, victim: Processes, part: Part) -> tuple[PodName, ...]:
         """See ``PodHost``."""
@@ -50,6 +41,19 @@ class PodHosting(Hosting):
         except ApiError as error:
             raise LookupError(f"pod {pod.name} ({pod.uid}) {_REFUSALS.get(error.status, f'was not evicted: {error}')}") from error
         grounds.hurt.add(pod.uid)
+
+
+class PodHosting(PodRemoving, Hosting):
+    """The part of the target ``kind`` that is a ``PodHost``, an ``ImageHost`` and a ``CheckpointStorage``."""
+
+    @property
+    @abstractmethod
+    def execution(self) -> ClusterExecution:
+        """The one that runs.
+
+        Raises:
+            LookupError: When none does.
+        """
 
     def checkpoint_path(self, task: int) -> Path:
         """See ``CheckpointStorage``. All tasks share the mounted directory, as they share the bucket."""

@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 from harness.capabilities import Processes
 from harness.kind.topology import TPU_RESOURCE
+from harness.quantities import whole_number
 from harness.targets.kubernetes.api import (
     CLUSTER_QUEUES,
     JOBS,
@@ -19,10 +20,9 @@ from harness.targets.kubernetes.api import (
     conditions_of,
     name_of,
     uid_of,
-    whole_number,
 )
 from harness.targets.kubernetes.dws import DwsSimulator
-from harness.targets.kubernetes.grounds import Hosting
+from harness.targets.kubernetes.grounds import ClusterHosting, Hosting
 from harness.targets.kubernetes.occupying import (
     Occupant,
     admitted_chips,
@@ -49,17 +49,8 @@ Seen with Kueue 0.17.0: "no such key: priorityClassSource evaluating rule: prior
 """
 
 
-class QueueHosting(Hosting):
-    """The part of the target that is a ``QueueHost``."""
-
-    @property
-    @abstractmethod
-    def dws(self) -> DwsSimulator:
-        """Who provisions capacity.
-
-        Raises:
-            LookupError: When no execution runs.
-        """
+class QueueChanging(ClusterHosting):
+    """The part of a target that is a ``QueueHost``, but for capacity that is revoked: that is whose who provisions it."""
 
     # ---- quota -------------------------------------------------------------------------------------------------------
 
@@ -84,10 +75,10 @@ class QueueHosting(Hosting):
         except (ApiError, LookupError):
             return None  # it is asked again
 
-    def quota_undo(self, flavor: str) -> tuple[ClusterAction, ...]:
+    def quota_undo(self, flavor: str, *, to: int) -> tuple[ClusterAction, ...]:
         """See ``QueueHost``."""
         quota = str(self.quota_of(flavor))
-        return (RestoreQuota(queue=name_of(self._queue()), flavor=flavor, resource=TPU_RESOURCE, quota=quota),)
+        return (RestoreQuota(queue=name_of(self._queue()), flavor=flavor, resource=TPU_RESOURCE, quota=quota, wrote=str(to)),)
 
     def limit_namespace(self, chips: int | None) -> None:
         """See ``QueueHost``."""
@@ -118,7 +109,7 @@ class QueueHosting(Hosting):
             wanted = chips or free_chips(self._queue(), flavor)
             if not wanted:
                 raise LookupError(f"no chip of flavor {flavor!r} is free")
-            job = submit(self.grounds.api, self.grounds.cluster, self._occupant(name, flavor, wanted))
+            job = submit(self.grounds.api, self.grounds.placeholder_image, self._occupant(name, flavor, wanted))
         self.grounds.ahead.add(occupant_name(name))
         return f"job {name_of(job)} for {wanted} chips of flavor {flavor}"
 
@@ -150,7 +141,7 @@ class QueueHosting(Hosting):
                 raise LookupError(f"queue {name_of(queue)!r} preempts nobody: spec.preemption.withinClusterQueue is {policy}")
             flavor, taken = next(iter(held.items()))
             chips = taken + free_chips(queue, flavor)  # with less it would be admitted beside the victim
-            job = submit(self.grounds.api, self.grounds.cluster, self._occupant(name, flavor, chips, is_preempting=True))
+            job = submit(self.grounds.api, self.grounds.placeholder_image, self._occupant(name, flavor, chips, is_preempting=True))
         return f"job {name_of(job)} of higher priority for {chips} chips of flavor {flavor}"
 
     def has_admitted(self, name: str) -> bool:
@@ -208,17 +199,6 @@ class QueueHosting(Hosting):
         """See ``QueueHost``."""
         return (Reactivate(namespace=self.grounds.namespace, name=name_of(self._workload(victim))),)
 
-    def revoke_capacity(self, victim: Processes) -> tuple[str, ...]:
-        """See ``QueueHost``."""
-        requests = [request for request in self.grounds.inventory.requests(victim.task) if _is_provisioned(request)]
-        if not requests:
-            raise LookupError(f"task {victim.task} has no ProvisioningRequest that is provisioned")
-        with told_as_lookup_errors():
-            nodes = self.dws.revoke(name_of(requests[-1]))
-        pods = self.grounds.inventory.pods(victim.task)
-        self.grounds.note_hurt(pod for pod in pods if (pod.get("spec") or {}).get("nodeName") in nodes)
-        return nodes
-
     def _queue(self) -> Object:
         """The ClusterQueue behind the queue of the run.
 
@@ -252,6 +232,30 @@ class QueueHosting(Hosting):
             run_id=grounds.launch.run_id,
             is_preempting=is_preempting,
         )
+
+
+class QueueHosting(QueueChanging, Hosting):
+    """The part of the target ``kind`` that is a ``QueueHost``."""
+
+    @property
+    @abstractmethod
+    def dws(self) -> DwsSimulator:
+        """Who provisions capacity.
+
+        Raises:
+            LookupError: When no execution runs.
+        """
+
+    def revoke_capacity(self, victim: Processes) -> tuple[str, ...]:
+        """See ``QueueHost``."""
+        requests = [request for request in self.grounds.inventory.requests(victim.task) if _is_provisioned(request)]
+        if not requests:
+            raise LookupError(f"task {victim.task} has no ProvisioningRequest that is provisioned")
+        with told_as_lookup_errors():
+            nodes = self.dws.revoke(name_of(requests[-1]))
+        pods = self.grounds.inventory.pods(victim.task)
+        self.grounds.note_hurt(pod for pod in pods if (pod.get("spec") or {}).get("nodeName") in nodes)
+        return nodes
 
 
 def activate(api: Api, namespace: str, name: str, *, is_active: bool) -> bool:

@@ -5,7 +5,9 @@ import copy
 from harness.errors import UndoError
 from harness.kind import RUN_ID_LABEL
 from harness.kind.topology import TPU_RESOURCE
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, CONFLICT, RESOURCE_QUOTAS, Api, ApiError, Object, conditions_of, whole_number
+from harness.quantities import is_same_quantity, whole_number
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, CONFLICT, RESOURCE_QUOTAS, Api, ApiError, Object, conditions_of
+from harness.undo import RestoreQuota
 
 LIMIT_NAME = "chaos-harness-limit"
 REQUESTED = f"requests.{TPU_RESOURCE}"
@@ -67,9 +69,27 @@ def set_nominal_quota(api: Api, queue: str, flavor: str, quota: str, *, resource
             if error.status != CONFLICT:
                 raise
             continue
-        if _is_same(nominal_quota(written, flavor, resource), quota):
+        if is_same_quantity(nominal_quota(written, flavor, resource) or "", quota):
             return
     raise UndoError(attempted=f"set the quota of flavor {flavor} in queue {queue} to {quota}", reason="somebody else keeps changing it")
+
+
+def restore_nominal_quota(api: Api, action: RestoreQuota) -> str:
+    """Give a nominal quota back, where it is what the fault has written; say what was done.
+
+    Raises:
+        ApiError: When the API server does not do it.
+        UndoError: When it says otherwise after that.
+    """
+    found = api.get(CLUSTER_QUEUES, action.queue)
+    stands = None if found is None else nominal_quota(found, action.flavor, action.resource)
+    if stands is not None and (why := action.why_left(stands)):
+        return why
+    try:
+        set_nominal_quota(api, action.queue, action.flavor, action.quota, resource=action.resource)
+    except LookupError as error:
+        return f"no quota to restore: {error}"
+    return f"the quota of flavor {action.flavor} is {action.quota} again"
 
 
 def limit(api: Api, namespace: str, chips: int, run_id: str) -> None:
@@ -96,14 +116,6 @@ def limited_to(api: Api, namespace: str) -> int | None:
     found = api.get(RESOURCE_QUOTAS, LIMIT_NAME, namespace)
     hard = ((found or {}).get("status") or {}).get("hard") or {}
     return whole_number(hard[REQUESTED]) if REQUESTED in hard else None
-
-
-def _is_same(written: str | None, quota: str) -> bool:
-    """Whether it was written as it was asked for: Kueue writes 1000 as ``1k``."""
-    try:
-        return written == quota or whole_number(written) == whole_number(quota)
-    except ValueError:
-        return False
 
 
 def _entry(queue: Object, flavor: str, resource: str) -> Object | None:

@@ -3,15 +3,17 @@
 import copy
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from harness.capabilities import Launch
 from harness.errors import InvalidDocumentError
-from harness.kind.topology import ACCELERATOR_LABEL, POOL_LABEL, TOPOLOGY_LABEL, TPU_RESOURCE
+from harness.history.cluster import PodRole
+from harness.kind.topology import POOL_LABEL, TPU_RESOURCE
 from harness.targets.kubernetes.api import JOBS, RAY_JOBS, Object, Resource, resource_of
 from harness.targets.kubernetes.inventory import RANK_LABELS
 from harness.targets.kubernetes.manifest_files import JOB_FIELD, queues_of, read_job
 from harness.targets.kubernetes.needs import PRIORITY_LABEL, QUEUE_LABEL, refuse_unmet
-from harness.targets.kubernetes.pod_edits import PodEdits, constants, from_field
+from harness.targets.kubernetes.pod_edits import TOPOLOGIES, constants, from_field
 
 NAME_LENGTH_MAX = 40
 """Of the part that is the job's: KubeRay allows names of 47 characters, and makes longer ones of them."""
@@ -19,9 +21,6 @@ NAME_LENGTH_MAX = 40
 HEAD_POOL = "default-pool"
 COORDINATOR_PORT = 8476
 """JAX's own default on Cloud TPU. Source: jax, jax/_src/clusters/cloud_tpu_cluster.py."""
-
-TOPOLOGIES = {1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
-"""Of a v6e slice, by its chips. Source: https://docs.cloud.google.com/tpu/docs/v6e"""
 
 HEAD_GRACE_S = 5
 
@@ -32,6 +31,42 @@ SUBMITTER_RESOURCES = {"requests": {"cpu": "50m", "memory": "128Mi"}}
 """Requests are far below GKE's: all nodes are one machine. A limit of one cpu is what Ray counts as one."""
 
 
+class Edits(Protocol):
+    """What a place adds to the pods of one run."""
+
+    @property
+    def launch(self) -> Launch:
+        """What runs."""
+        ...
+
+    @property
+    def working_dir(self) -> str:
+        """Where the job's command is run; empty: where its image says."""
+        ...
+
+    @property
+    def host_selector(self) -> Mapping[str, str]:
+        """Labels of nodes that hosts of a slice want."""
+        ...
+
+    @property
+    def slice_variables(self) -> Sequence[Object]:
+        """What a host of a slice is told that its node does not tell it."""
+        ...
+
+    def labels(self, task: int, role: PodRole | None = None) -> dict[str, str]:
+        """Who it is, for objects and for pods."""
+        ...
+
+    def edit(self, template: Object, task: int, role: PodRole, variables: Sequence[Object] = ()) -> None:
+        """Add all that to a pod template, in place; ``variables`` are set where the template does not set them itself."""
+        ...
+
+    def mount_environment(self, container: Object) -> None:
+        """Add what a container beside the main one needs to run programs of the environment."""
+        ...
+
+
 class Submission:
     """Makes the objects of one run.
 
@@ -39,7 +74,7 @@ class Submission:
         InvalidDocumentError: When the manifest of the scenario cannot be submitted, or a RayJob asks for a slice that there is none of.
     """
 
-    def __init__(self, edits: PodEdits, *, ray_version: str) -> None:
+    def __init__(self, edits: Edits, *, ray_version: str) -> None:
         self._edits = edits
         self._launch = edits.launch
         self._cluster = edits.launch.cluster
@@ -85,15 +120,15 @@ class Submission:
             self._edits.edit(spec["template"], task, "host")
             main = spec["template"]["spec"]["containers"][0]
             main["command"] = main.get("command") or list(self._launch.command)
-            main["workingDir"] = main.get("workingDir") or str(self._launch.directory)
+            main |= self._working_dir(main)
             return
         if spec["rayClusterSpec"].get("enableInTreeAutoscaling"):
             options = spec["rayClusterSpec"]["autoscalerOptions"] = spec["rayClusterSpec"].get("autoscalerOptions") or {}
             self._edits.mount_environment(options)
-        ray_path = constants({"PYTHONPATH": str(self._launch.directory)})
+        ray_path = constants({"PYTHONPATH": self._edits.working_dir} if self._edits.working_dir else {})
         self._edits.edit(spec["rayClusterSpec"]["headGroupSpec"]["template"], task, "head", ray_path)
         for group in spec["rayClusterSpec"].get("workerGroupSpecs") or []:
-            self._edits.edit(group["template"], task, "host", ray_path + self._slice_variables())
+            self._edits.edit(group["template"], task, "host", [*ray_path, *self._edits.slice_variables])
         spec["submitterPodTemplate"] = spec.get("submitterPodTemplate") or _submitter()
         self._edits.edit(spec["submitterPodTemplate"], task, "submitter")
 
@@ -125,7 +160,7 @@ class Submission:
         container: Object = {
             "name": "host",
             "command": list(launch.command),
-            "workingDir": str(launch.directory),
+            **self._working_dir({}),
             "resources": self._with_chips({"requests": HOST_REQUESTS, "limits": {}}),
         }
         spec = self._placed({"restartPolicy": "Never", "containers": [container]})
@@ -161,7 +196,7 @@ class Submission:
             "template": {"spec": self._placed({"containers": [host]})},
         }
         spec = {
-            "entrypoint": shlex.join(["env", "-C", str(launch.directory), *launch.command]),
+            "entrypoint": shlex.join([*(["env", "-C", self._edits.working_dir] if self._edits.working_dir else []), *launch.command]),
             "shutdownAfterJobFinishes": True,
             "backoffLimit": launch.max_retries,
             "rayClusterSpec": {
@@ -180,31 +215,21 @@ class Submission:
         container = {"name": "ray-head", "resources": copy.deepcopy(HEAD_RESOURCES)}
         return {"nodeSelector": {POOL_LABEL: HEAD_POOL}, "terminationGracePeriodSeconds": HEAD_GRACE_S, "containers": [container]}
 
-    def _slice_variables(self) -> list[Object]:
-        """What GKE's webhook tells a host of a slice; JAX on processors instead of chips.
-
-        Source: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ray; KubeRay with gate RayMultiHostIndexing (labels).
-        """
-        chips = self._cluster.chips * self._launch.ranks
-        told = {"JAX_PLATFORMS": "cpu", "TPU_ACCELERATOR_TYPE": f"v6e-{chips}", "TPU_TOPOLOGY": TOPOLOGIES[chips]}
-        return [
-            *constants(told),
-            from_field("TPU_WORKER_ID", f"metadata.labels['{RANK_LABELS[1]}']"),
-            from_field("TPU_NAME", "metadata.labels['ray.io/worker-group-replica-name']"),
-        ]
-
     # ---- both --------------------------------------------------------------------------------------------------------
 
     def _with_chips(self, resources: Mapping[str, Mapping[str, str]]) -> Object:
         chips = {TPU_RESOURCE: str(self._cluster.chips)}
         return {"requests": {**resources["requests"], **chips}, "limits": {**resources["limits"], **chips}}
 
+    def _working_dir(self, container: Object) -> Object:
+        """The field of that name; none where neither the container nor the place says one."""
+        chosen = container.get("workingDir") or self._edits.working_dir
+        return {"workingDir": chosen} if chosen else {}
+
     def _placed(self, spec: Object) -> Object:
         """On hosts of a slice; which pool's is Kueue's choice."""
-        pools = [pool for pool in self._edits.cluster.topology.pools if pool.tpu_chips]
-        chosen = {ACCELERATOR_LABEL: pools[0].accelerator, TOPOLOGY_LABEL: pools[0].tpu_topology} if pools else {}
         return spec | {
-            "nodeSelector": {name: value for name, value in chosen.items() if value},
+            "nodeSelector": dict(self._edits.host_selector),
             "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in self._cluster.tolerations],
             "terminationGracePeriodSeconds": max(1, round(self._launch.grace_s)),
         }

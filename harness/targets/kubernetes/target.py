@@ -42,6 +42,10 @@ from harness.targets.kubernetes.submission import Submission
 CHECKED_S = 5.0
 """The cluster is asked who it is no more often than that."""
 
+ENDING_S_MAX = 840.0
+"""Runs share what must be whole for the next one: 240 s to mend nodes, 600 s to take the run away and bring node pools to rest. It takes
+a minute unless something hangs; who is killed before leaves a broken cluster."""
+
 
 class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, ControlPlaneHosting):
     """Jobs and RayJobs on the local cluster: real API server, scheduler, kubelets, Kueue and KubeRay; nodes are containers.
@@ -90,6 +94,10 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
             self._turn.free()
             raise
         return self._waited_s
+
+    def ending_s_max(self) -> float:
+        """See ``LongEnding``."""
+        return ENDING_S_MAX
 
     def start(self, launch: Launch) -> None:
         """See ``Target``. Waits for the cluster where another run has it."""
@@ -149,6 +157,10 @@ class KubernetesTarget(ProcessHosting, PodHosting, NodeHosting, QueueHosting, Co
     def is_finished(self) -> bool:
         """See ``Target``."""
         return self._is_stopped or (self._execution is not None and self._execution.is_over)
+
+    def has_ended(self) -> bool:
+        """See ``Settling``. What it leaves is looked at some time later."""
+        return self._execution is not None and self._execution.has_ended
 
     def stop(self) -> Sequence[Event]:
         """See ``Target``."""

@@ -11,10 +11,11 @@ from harness.kind.cluster import is_unreadable, state_path
 from harness.kind.lock import Turn
 from harness.targets.kubernetes.api import NODES, Api, ApiError, Resource
 from harness.targets.kubernetes.control_plane import ask_everything, restore_image
-from harness.targets.kubernetes.nodes import mend, set_schedulable
+from harness.targets.kubernetes.node_reading import set_schedulable
+from harness.targets.kubernetes.nodes import mend
 from harness.targets.kubernetes.pools import NodePools, empty_at_rest
 from harness.targets.kubernetes.queue import activate
-from harness.targets.kubernetes.quota import set_nominal_quota
+from harness.targets.kubernetes.quota import restore_nominal_quota
 from harness.targets.kubernetes.run_record import recorded_runs
 from harness.undo import (
     AwaitControlPlane,
@@ -111,7 +112,7 @@ class Restorer:
                 is_there = set_schedulable(self._api, action.node, is_schedulable=True)
                 return f"node {action.node} is schedulable" if is_there else f"node {action.node} is gone"
             case RestoreQuota():
-                return self._restore_quota(action)
+                return restore_nominal_quota(self._api, action)
             case DeleteObject():
                 return self._delete(action)
             case Reactivate():
@@ -155,13 +156,6 @@ class Restorer:
             return []
         off = {node.name for node in self._machines.list() if node.pool in self._empty_pools and node.state is not NodeState.RUNNING}
         return [node for node in nodes if node in off]
-
-    def _restore_quota(self, action: RestoreQuota) -> str:
-        try:
-            set_nominal_quota(self._api, action.queue, action.flavor, action.quota, resource=action.resource)
-        except LookupError as error:
-            return f"no quota to restore: {error}"
-        return f"the quota of flavor {action.flavor} is {action.quota} again"
 
     def _delete(self, action: DeleteObject) -> str:
         resource = Resource(action.api_version, action.resource, is_namespaced=bool(action.namespace))

@@ -68,6 +68,11 @@ class Watches:
         return all(thread.is_failing for thread in self._threads)
 
     @property
+    def troubles(self) -> tuple[str, ...]:
+        """Watches that are not open just now, each with why."""
+        return tuple(f"{thread.name}: {thread.trouble}" for thread in self._threads if thread.is_failing)
+
+    @property
     def gaps(self) -> int:
         """Of how many objects a watch that had to list again has lost something that they went through."""
         return sum(thread.gaps for thread in self._threads)
@@ -112,6 +117,7 @@ class _Watch(threading.Thread):
         self.is_failing = False
         self.gaps = 0
         self.failure = ""
+        self.trouble = ""
         self._api = api
         self._watched = watched
         self._put = put
@@ -136,6 +142,7 @@ class _Watch(threading.Thread):
             except (ApiError, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 if isinstance(error, ApiError) and error.status == GONE:
                     self._version = ""
+                self.trouble = str(error)
                 self.is_failing = True
                 self._is_stopping.wait(RETRY_S)
 

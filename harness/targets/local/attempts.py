@@ -19,6 +19,7 @@ from harness.targets.local.environment import environment_of, event_path, marks_
 from harness.targets.local.process_group import ProcessGroup
 from harness.targets.local.processes import end_processes
 from harness.targets.local.scratch import make_scratch_directory, remove_scratch_directories
+from harness.targets.local.stops import StopsDoor, held_at
 from harness.targets.local.storage import StorageInForce
 from harness.targets.local.storage_rules import StorageRules, interposed
 from harness.targets.local.subreaper import subreaper
@@ -39,7 +40,7 @@ class LocalAttempts:
 
     def open(self, resources: contextlib.ExitStack, held: MutableMapping[AttemptKey, Attempt]) -> None:
         """See ``Attempts``."""
-        if self._launch.armed or self._launch.interpose_storage:
+        if self._launch.armed or self._launch.interpose_storage or self._launch.stops:
             self._sockets = make_socket_directory(self._launch.run_id)
             resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
         resources.callback(remove_scratch_directories, self._launch.run_id)  # of an attempt that an interrupt kept from being held
@@ -56,6 +57,9 @@ class LocalAttempts:
         if control_path is not None:
             rule = self.storage.rule_for(key.task)
             command = interposed(command, control=control_path, root=launch.checkpoint_path, rule=rule)
+        door_path = self._socket_path("stops", key, is_needed=bool(launch.stops))
+        if door_path is not None:
+            command = held_at(command, launch.stops, door=door_path, root=launch.checkpoint_dir, events=event_path(launch, key))
         with contextlib.ExitStack() as undo:
             belongings = undo.enter_context(contextlib.ExitStack())
             scratch = make_scratch_directory(launch.run_id)
@@ -67,12 +71,18 @@ class LocalAttempts:
             if barrier_path is not None:
                 barrier = Barrier(barrier_path, reader, armed=launch.armed, selector=selector)
                 undo.callback(barrier.close)
+            stops = None
+            if door_path is not None:
+                stops = StopsDoor(door_path, key, launch.stops, epoch_s=launch.epoch_s, selector=selector)
+                undo.callback(stops.close)
             environment = environment_of(launch, key, barrier_path, scratch)
             started_at_s = self._clock.monotonic_s()
-            processes = ProcessGroup(command, directory=launch.directory, environment=environment, marks=marks_of(launch, key))
+            processes = ProcessGroup(
+                command, directory=launch.directory, environment=environment, marks=marks_of(launch, key), is_held=door_path is not None
+            )
             undo.pop_all()
         output = JobOutput(key, stdout=PipeSource(processes.stdout), stderr=PipeSource(processes.stderr))
-        voices = Voices(events=events, barrier=barrier, output=output, patterns=patterns)
+        voices = Voices(events=events, barrier=barrier, output=output, patterns=patterns, stops=stops)
         attempt = Attempt(
             key,
             launch,

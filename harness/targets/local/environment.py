@@ -28,7 +28,7 @@ def marks_of(launch: Launch, key: AttemptKey) -> list[bytes]:
 def environment_of(launch: Launch, key: AttemptKey, barrier_path: Path | None, scratch: Path) -> dict[str, str]:
     """The job's variables, and over them the platform's and the protocol's; a ``TMPDIR`` of the job's own choice stays."""
     environment = dict(launch.environment)
-    if environment.get("TMPDIR") == os.environ.get("TMPDIR"):
+    if environment.get("TMPDIR") in (None, os.environ.get("TMPDIR")):
         environment["TMPDIR"] = str(scratch)
     doors = Doors(events=str(event_path(launch, key)), barrier=str(barrier_path or ""))
     return (

@@ -1,7 +1,7 @@
 """What the local target plays, what it leaves out, and what therefore cannot be concluded from a run here."""
 
 from harness.capabilities import Fidelity
-from harness.cloud_run.fidelity import CONTRACT, GRACE_OF_JOBS, OVERLAP, RETRIES, TIMEOUT
+from harness.cloud_run.fidelity import CONTRACT, ENDED_GRACE, GRACE_OF_JOBS, OVERLAP, RETRIES, TIMEOUT
 
 _GCSFUSE = "https://docs.cloud.google.com/storage/docs/cloud-storage-fuse/overview"
 
@@ -20,6 +20,15 @@ FIDELITY: tuple[Fidelity, ...] = (
         source=f"{CONTRACT}#instance-shutdown",
     ),
     GRACE_OF_JOBS,
+    ENDED_GRACE,
+    Fidelity(
+        what="a moment in storage at which a job is held (at-operation)",
+        here="emulated",
+        note="The operation is the job's own, and so is what it leaves: a supervisor does it on the job's behalf, one after the other, and "
+        "holds the thread that asked for it. The job's other threads and processes go on meanwhile, with more time for it than they would "
+        "have had; operations of several threads are never done at once.",
+        source="https://man7.org/linux/man-pages/man2/seccomp_unotify.2.html",
+    ),
     Fidelity(
         what="timeout per attempt",
         here="emulated",

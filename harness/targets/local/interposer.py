@@ -7,127 +7,29 @@ go on, refuses them, or holds them, by the rule in force. A rule is set over a U
 stand in the file ``<socket>.hits``, where they outlive this process. A request that comes before the socket is open is left in
 ``<socket>.request``.
 
-What the command can notice: it is not the first process of its session; set-user-id programs gain nothing (``no_new_privs``); io_uring
-is not there; a signal that arrives in the instant before a call is picked up interrupts it. What the caller must know: this process ends as
-the command does (exit code or signal) and passes on the signals that are sent to it alone; a signal to the whole process group reaches the
-command twice, once directly, so send those to the command's own processes. SIGKILL and SIGSTOP cannot be passed on; when this process is
-killed the command is, too. Descendants that outlive the command cannot change files any more.
+What the command can notice: it is not the first process of its session; set-user-id programs gain nothing (``no_new_privs``); io_uring and
+``open_by_handle_at`` are not there; a signal that arrives in the instant before a call is picked up interrupts it. What the caller must
+know: this process ends as the command does (exit code or signal) and passes on the signals that are sent to it alone; a signal to the
+whole process group reaches the command twice, once directly, so send those to the command's own processes. SIGKILL and SIGSTOP cannot be
+passed on; when this process is killed the command is, too. Descendants that outlive the command cannot change files any more.
 
 Not seen, so never hit: see ``syscalls``. Paths are told apart by their real name: another mount of the same directory is elsewhere.
 
 Starts in front of every attempt it watches: standard library only, and as little of it as it takes.
 """
-# ruff: noqa: PTH108, PTH123, S606 - pathlib would cost a tenth of the start; running a command without a shell is the point
+# ruff: noqa: PTH108, PTH123 - pathlib would cost a tenth of the start
 
 import argparse
 import errno
 import json
 import os
-import signal
 import socket
 import sys
 
-from harness.targets.local import seccomp
+from harness.supervision import seccomp
+from harness.supervision.job import EXIT_BROKEN, catch_signals, end_as, start_job
+from harness.supervision.syscalls import this_architecture
 from harness.targets.local.supervisor import HITS_SUFFIX, LEFT_SUFFIX, Calls, Rule, Supervisor, rule_asked_for
-from harness.targets.local.syscalls import Architecture, this_architecture
-
-PASSED_ON = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGABRT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGTERM,
-    signal.SIGCONT,
-    signal.SIGTSTP,
-    signal.SIGWINCH,
-)
-"""What someone may send to the first process of a job; the others tell of an event of this process itself."""
-
-EXIT_BROKEN, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 70, 126, 127
-"""The first as the command line of the harness, the others as every shell says it."""
-
-
-def start_job(command: list[str], architecture: Architecture) -> tuple[int, int]:
-    """Start the command under the filter; returns its process id and the descriptor on which its calls arrive.
-
-    Raises:
-        OSError: When the filter could not be put in force; the reason is the child's.
-    """
-    ours, theirs = socket.socketpair()
-    parent = os.getpid()
-    job = os.fork()
-    if job == 0:
-        ours.close()
-        _become_job(command, architecture, link=theirs, parent=parent)
-    theirs.close()
-    with ours:
-        said, descriptors, _, _ = socket.recv_fds(ours, 256, 1)
-    if not descriptors:
-        os.waitpid(job, 0)
-        number = int(said or b"0")
-        raise OSError(number, os.strerror(number) if number else "the command's process ended before it began")
-    return job, descriptors[0]
-
-
-def _become_job(command: list[str], architecture: Architecture, *, link: socket.socket, parent: int) -> None:
-    """In the child: everything this interpreter changed is put back, then the filter, then the command."""
-    try:
-        seccomp.die_with_parent(signal.SIGKILL)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-        _restore_signals()
-        try:
-            listener = seccomp.install_filter(architecture)
-        except OSError as error:
-            link.send(str(error.errno).encode())
-            os._exit(EXIT_BROKEN)
-        socket.send_fds(link, [b"0"], [listener])
-        os.close(listener)
-        os.execvpe(command[0], command, _own_environment())
-    except OSError as error:
-        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
-        os._exit(EXIT_NOT_FOUND if error.errno == errno.ENOENT else EXIT_NOT_EXECUTABLE)
-
-
-def _restore_signals() -> None:
-    """Python ignores SIGPIPE and SIGXFSZ for itself, and ours are caught; what the caller had ignored stays ignored."""
-    signal.set_wakeup_fd(-1)
-    for number in (*PASSED_ON, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-        if number in (signal.SIGPIPE, signal.SIGXFSZ) or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _own_environment() -> dict[bytes, bytes]:
-    """As we were given it: the interpreter adds ``LC_CTYPE`` to its own where the locale is C."""
-    with open("/proc/self/environ", "rb", buffering=0) as file:
-        pairs = (entry.partition(b"=") for entry in file.read().split(b"\0") if b"=" in entry)
-        return {name: value for name, _, value in pairs}
-
-
-def catch_signals() -> int:
-    """From now on signals become bytes on the descriptor that is returned."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    os.set_blocking(reading, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    for number in (*PASSED_ON, signal.SIGCHLD):
-        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
-            signal.signal(number, lambda _number, _frame: None)
-    return reading
-
-
-def end_as(status: int) -> None:
-    """Leave as the job did, by exit code or by the same signal."""
-    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if number:
-        seccomp.leave_no_core()
-        if number != signal.SIGKILL:
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (number,))
-        os.kill(os.getpid(), number)
-    os._exit(128 + number if number else os.WEXITSTATUS(status))
 
 
 def supervise(command: list[str], *, door: socket.socket, hits_file: int, root: str, rule: Rule | None) -> int:
@@ -141,7 +43,7 @@ def supervise(command: list[str], *, door: socket.socket, hits_file: int, root: 
         raise OSError(errno.ENOSYS, f"no table of system calls for {os.uname().machine}")
     seccomp.adopt_orphans()
     signals = catch_signals()
-    job, listener = start_job(command, architecture)
+    job, listener = start_job(command, lambda: seccomp.install_filter(architecture, architecture.calls))
     calls = Calls(listener, root=os.path.realpath(os.fsencode(root)), architecture=architecture, hits_file=hits_file)
     calls.set(rule)
     return Supervisor(job, listener, calls=calls, door=door, signals=signals).run()

@@ -6,6 +6,9 @@ from harness.clock import Clock
 from harness.targets.local.processes import end_processes, find_processes
 from harness.targets.local.scratch import find_scratch_directories, remove_scratch_directories
 
+LOOKS_MAX = 3
+"""One finds it all, as a rule; what is ended may have made something in its last moment."""
+
 
 def left_behind(run_id: str) -> list[str]:
     """The run's processes and scratch directories, one line each."""
@@ -18,10 +21,16 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
 
     A process that withstands SIGKILL, for its disk or driver hangs, is left: ``left_behind`` tells it still.
     """
-    found = left_behind(run_id)
-    survivors = end_processes(run_id, clock)
-    remove_scratch_directories(run_id)
-    return [f"removed {thing}" for thing in found if thing not in {_words(pid) for pid in survivors}]
+    found: list[str] = []
+    left = left_behind(run_id)
+    for _ in range(LOOKS_MAX):
+        found += left
+        survivors = end_processes(run_id, clock)
+        remove_scratch_directories(run_id)
+        left = left_behind(run_id)
+        if not left or survivors:
+            break
+    return [f"removed {thing}" for thing in dict.fromkeys(found) if thing not in left]
 
 
 def _words(pid: int) -> str:

@@ -19,10 +19,19 @@ from harness.targets.local.processes import END_ROUND_S
 from harness.targets.local.subreaper import subreaper
 
 _SIGNALS_FOR_ALL = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT}
+_STANDSTILL = {signal.SIGSTOP, signal.SIGCONT}
 
 
 class ProcessGroup:
     """One attempt's processes; started on construction.
+
+    Args:
+        command: Program and arguments.
+        directory: Where it runs.
+        environment: All of its variables.
+        marks: Entries of the environment by which its processes are known.
+        is_held: Whether the first process is a supervisor of ours that holds the job in its calls: a standstill of the job is none of it,
+            for whoever is held stands still only when it is let go.
 
     Attributes:
         pid: The first process: also the id of its group and session.
@@ -34,7 +43,9 @@ class ProcessGroup:
         OSError: When the program cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], *, directory: Path, environment: Mapping[str, str], marks: Sequence[bytes]) -> None:
+    def __init__(
+        self, command: Sequence[str], *, directory: Path, environment: Mapping[str, str], marks: Sequence[bytes], is_held: bool = False
+    ) -> None:
         self._process = subprocess.Popen(
             command,
             cwd=directory,
@@ -52,6 +63,7 @@ class ProcessGroup:
         self.leftover_count = 0
         self.end_round_s = END_ROUND_S
         self._marks = marks
+        self._is_held = is_held
         self._killed: set[int] = set()
         self._started: dict[int, float] = {}
         self.exit_descriptor = _open_exit_descriptor(self.pid)
@@ -81,6 +93,8 @@ class ProcessGroup:
             LookupError: When there is nobody: the first process has ended, or the named process is none of this attempt.
         """
         pids = self.find(rank_pid) if rank_pid != WHOLE_ATTEMPT or number in _SIGNALS_FOR_ALL else self.find(self.pid)
+        if self._is_held and number in _STANDSTILL:
+            pids = tuple(pid for pid in pids if pid != self.pid)
         self._identify(pids)
         if number == signal.SIGKILL:
             self._killed.update(pids)

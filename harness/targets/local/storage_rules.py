@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from harness.capabilities import StorageRule
+from harness.supervision.syscalls import this_architecture
 from harness.targets.local.supervisor import HITS_SUFFIX, LEFT_SUFFIX
-from harness.targets.local.syscalls import this_architecture
 
 SCRIPT = Path(__file__).with_name("interposer_script.py")
 

@@ -6,6 +6,7 @@ whoever started the process.
 Source: https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -18,35 +19,43 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 
 class Subreaper:
-    """The setting of this process, shared by all targets in it; on other systems than Linux nothing is set and nothing is known."""
+    """The setting of this process, shared by all targets in it; on other systems than Linux nothing is set and nothing is known.
+
+    Several threads have it at once: an emulator runs each execution in a thread of its own, beside the runs of this process.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._holders = 0
         self._was_set_before = False
         self._leaders: set[int] = set()
 
     def acquire(self) -> None:
         """Adopt orphans from now on. SIGCHLD must not be ignored, or the kernel would swallow exit statuses."""
-        if self._holders == 0:
-            if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self._was_set_before = _is_set()
-            _set(1)
-        self._holders += 1
+        with self._lock:
+            if self._holders == 0:
+                if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                self._was_set_before = _is_set()
+                _set(1)
+            self._holders += 1
 
     def release(self) -> None:
         """Undo one ``acquire``; the last one restores what was before."""
-        self._holders -= 1
-        if self._holders == 0:
-            _set(int(self._was_set_before))
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                _set(int(self._was_set_before))
 
     def add_leader(self, pid: int) -> None:
         """Name a child that is waited for by its own group: it is no orphan."""
-        self._leaders.add(pid)
+        with self._lock:
+            self._leaders.add(pid)
 
     def remove_leader(self, pid: int) -> None:
         """The child has been waited for."""
-        self._leaders.discard(pid)
+        with self._lock:
+            self._leaders.discard(pid)
 
     def may_have_orphans(self) -> bool:
         """Whether this process has children besides the leaders: without any, nothing of an attempt can have outlived its leader.
@@ -59,16 +68,16 @@ class Subreaper:
             children = {int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_bytes().split()}
         except OSError:  # a thread ended meanwhile, and its children moved to another
             return True
-        return not children <= self._leaders or not Path("/proc/thread-self/children").exists()  # CONFIG_PROC_CHILDREN
+        with self._lock:
+            have_none = children <= self._leaders
+        return not have_none or not Path("/proc/thread-self/children").exists()  # CONFIG_PROC_CHILDREN
 
     def reap(self, pid: int) -> None:
         """Wait for an adopted child that has ended, without blocking; nothing happens when it is not ours, still runs, or is a leader."""
-        if pid in self._leaders:
-            return
-        try:
-            os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            return
+        with self._lock:  # nobody becomes a leader between the two
+            if pid not in self._leaders:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
 
 
 subreaper = Subreaper()

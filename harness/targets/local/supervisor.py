@@ -4,15 +4,14 @@ import heapq
 import json
 import math
 import os
-import select
-import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from harness.clock import SystemClock
-from harness.targets.local import seccomp
-from harness.targets.local.syscalls import ERROR_NUMBERS, EVERYTHING, REFUSED, Architecture
-from harness.targets.local.tracee import change_under
+from harness.supervision import seccomp
+from harness.supervision.loop import Supervision
+from harness.supervision.syscalls import ERROR_NUMBERS, EVERYTHING, REFUSED, Architecture
+from harness.supervision.tracee import change_under
 
 HITS_SUFFIX, LEFT_SUFFIX = ".hits", ".request"
 """Beside the socket: which rule was last in force and how much it has hit, and a request that came before the socket was open."""
@@ -108,57 +107,26 @@ class Calls:
         os.pwrite(self._hits_file, b"%0*d %0*d" % (HITS_DIGITS, self._generation, HITS_DIGITS, hits), 0)
 
 
-class Supervisor:
-    """One loop over the job's calls, the control socket and our own signals: nothing waits for anything else."""
+class Supervisor(Supervision):
+    """Also hears the control socket, over which rules come."""
 
     def __init__(self, job: int, listener: int, *, calls: Calls, door: socket.socket, signals: int) -> None:
-        self._job, self._listener, self._calls, self._door, self._signals = job, listener, calls, door, signals
-        self._status: int | None = None
-        self._poll = select.poll()
-        self._sources: dict[int, Callable[[], None]] = {}
-        self._watch(listener, calls.answer_next)
-        self._watch(door.fileno(), self._admit)
-        self._watch(signals, self._take_signals)
+        super().__init__(job, listener, answer_next=calls.answer_next, signals=signals)
+        self._calls, self._door = calls, door
+        self.watch(door.fileno(), self._admit)
 
     def run(self) -> int:
         """Supervise until the job's first process ends; returns its wait status."""
-        self._reap()
-        while self._status is None:
-            for descriptor, what in self._poll.poll(self._calls.timeout_ms()):
-                if descriptor == self._listener and not what & select.POLLIN:
-                    self._poll.unregister(descriptor)  # nobody is left under the filter
-                elif descriptor in self._sources:
-                    self._sources[descriptor]()
+        while self.status is None:
+            self.turn(self._calls.timeout_ms())
             self._calls.answer_due()
-        return self._status
-
-    def _watch(self, descriptor: int, act: Callable[[], None]) -> None:
-        self._sources[descriptor] = act
-        self._poll.register(descriptor, select.POLLIN)
-
-    def _take_signals(self) -> None:
-        for number in os.read(self._signals, 512):
-            if number == signal.SIGCHLD:
-                self._reap()
-            elif self._status is None:
-                os.kill(self._job, number)  # not waited for yet, so the id is still its own
-
-    def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == self._job:
-                self._status = status
-            if pid == 0:
-                return
+        return self.status
 
     def _admit(self) -> None:
         client, _ = self._door.accept()
         client.settimeout(0)
         pending = bytearray()
-        self._watch(client.fileno(), lambda: self._serve(client, pending))
+        self.watch(client.fileno(), lambda: self._serve(client, pending))
 
     def _serve(self, client: socket.socket, pending: bytearray) -> None:
         try:
@@ -174,8 +142,7 @@ class Supervisor:
         except OSError:
             is_over = True
         if is_over:
-            self._poll.unregister(client.fileno())
-            del self._sources[client.fileno()]
+            self.forget(client.fileno())
             client.close()
 
     def _reply(self, line: bytes) -> dict[str, object]:

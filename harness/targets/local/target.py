@@ -9,13 +9,15 @@ from harness.capabilities import Fidelity, Launch, Processes, StorageRule
 from harness.clock import Clock
 from harness.cloud_run.running import not_startable
 from harness.cloud_run.target import CloudRunTarget, key_of
-from harness.errors import WorkloadMissingError
-from harness.history import Event
+from harness.errors import InvalidDocumentError, WorkloadMissingError
+from harness.history import Event, OperationReached
 from harness.protocol.attempt_key import AttemptKey
+from harness.supervision.path_classes import path_class
 from harness.targets.local.attempts import LocalAttempts
 from harness.targets.local.environment import check_program
 from harness.targets.local.fidelity import FIDELITY
 from harness.targets.local.ray_host import RayClusters
+from harness.targets.local.stops import UNSEEN, stops_available
 from harness.targets.local.storage import StorageInForce
 from harness.targets.local.storage_rules import interposer_available
 
@@ -97,6 +99,34 @@ class LocalTarget(CloudRunTarget):
     def storage_rule_hits(self, task: int) -> int:
         """See ``StorageInterposable``."""
         return self._storage_in_force().hits(task)
+
+    # ---- OperationStops, LaunchChecking ------------------------------------------------------------------------------
+
+    def stops_problem(self) -> str:
+        """See ``OperationStops``."""
+        return stops_available()
+
+    def resume(self, reached: OperationReached) -> None:
+        """See ``OperationStops``."""
+        attempt = None if self._running is None else self._running.attempts.get(AttemptKey(reached.task, reached.attempt))
+        if attempt is not None:
+            attempt.resume(reached)
+
+    def check_launch(self, launch: Launch) -> None:
+        """See ``LaunchChecking``. A process has one supervisor of its calls: the kernel takes no second one (EBUSY, seccomp(2))."""
+        unseen = [at.operation for at in launch.stops if at.operation in UNSEEN]
+        if unseen:
+            problem = f"nobody can be held at {unseen[0]}: the supervisor is not told of it"
+            raise InvalidDocumentError(
+                document=launch.job, field="injections", problem=problem, advice="take the operation before it or after"
+            )
+        named = next((at.path for at in launch.stops if path_class(at.path) != at.path), None)
+        if named is not None:
+            problem = f"{named} names one path, and the next run has another: nobody would be held there"
+            raise InvalidDocumentError(document=launch.job, field="injections", problem=problem, advice=f"write {path_class(named)}")
+        if launch.stops and launch.interpose_storage:
+            problem = "storage that fails or is slow, and a stop at an operation, cannot be had in one run: each needs the one supervisor"
+            raise InvalidDocumentError(document=launch.job, field="injections", problem=problem, advice="take at-marker, or two scenarios")
 
     # ---- RayHost -----------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ CATALOGUE = {{found.name: found for found in SCENARIOS}}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Path]:
+def here(tmp_path: Path, own_state: None) -> Iterator[Path]:
     skip_or_fail_without("docker")
     (tmp_path / "scenarios.py").write_text(CATALOGUE)
     yield tmp_path

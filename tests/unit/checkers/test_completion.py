@@ -1,10 +1,12 @@
 """Complete means that storage holds the final step; exit 0 alone never does."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
 from harness.checkers.completion import check
-from harness.history import AttemptStarted, FaultFailed, FaultRequested, Inspected, ObservationLost, ResultSeen, RunClosed
+from harness.history import AttemptStarted, FaultFailed, FaultRequested, Inspected, ObservationLost, ResultSeen, RunClosed, Started
 from harness.scenario import Injection, LogPatterns, Outside, Platform
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution
@@ -64,6 +66,15 @@ def test_a_run_that_had_to_be_ended_is_broken(why: str):
     assert finding.outcome is Outcome.INVALID
     assert why in finding.reason
     assert "executed 7" in finding.reason
+
+
+@pytest.mark.parametrize("why", ["deadline", "hang"])
+def test_where_every_task_has_ended_nobody_is_blamed_that_more_was_waited_for(why: str):
+    finding = judge(Run().attempt(0).begin().steps(1, 20).done().exit(0).end_task().close(why))
+    assert finding.outcome is Outcome.UNKNOWN
+    assert f"{why}; every task had ended by then" in finding.reason
+    failed = judge(Run().attempt(0).begin().steps(1, 7).exit(1, retried=False).end_task(succeeded=False).close(why))
+    assert (failed.outcome, "failed after 1 attempt" in failed.reason) == (Outcome.INVALID, True)
 
 
 @pytest.mark.parametrize("why", ["interrupted", "error"])
@@ -205,3 +216,48 @@ def test_a_job_that_is_taken_away_by_our_own_cleaning_is_judged():
     run.events.append(RunClosed(t_s=run.t_s + 9, reason="deadline", ended_s=run.t_s))
 
     assert judge(run.submit(status="Deleted")).outcome is Outcome.INVALID
+
+
+FOLLOWED = msgspec.structs.replace(
+    SILENT, layout="files", steps=60, save_every=0, outside=Outside(logs=LogPatterns(step=r"step (?P<step>\d+)", done="done"))
+)
+
+
+def ended(*steps: int, done: bool = True) -> Run:
+    """A followed job that says these steps, and that it was done."""
+    run = Run(FOLLOWED).attempt(0).put(-1)
+    for step in steps:
+        run.step(step)
+    return (run.done() if done else run).exit(0).add(ResultSeen, path="final.json", sha256="ab").finish()
+
+
+def test_a_followed_job_that_stops_short_of_its_last_step_has_not_done_its_work():
+    for done in (True, False):
+        finding = judge(ended(*range(1, 36), done=done))
+        assert finding.outcome is Outcome.INVALID
+        assert "the last step that it said is 35 of 60" in finding.reason
+        assert "reported 60" not in finding.reason
+    whole = judge(ended(*range(1, 61)))
+    assert whole.outcome is Outcome.VALID
+    assert "executed 60, said that it was done" in whole.reason
+
+
+@pytest.mark.parametrize("steps", [range(60), range(7, 61, 7), range(10, 61, 10), range(0, 60, 10), (), (60,)])
+def test_what_its_log_leaves_out_at_the_end_is_not_missing(steps: Sequence[int]):
+    assert judge(ended(*steps)).outcome is Outcome.VALID
+
+
+def test_a_log_that_keeps_no_distance_or_has_lost_lines_leaves_the_end_open():
+    assert judge(ended(1, 2, 3, 10, 20)).outcome is Outcome.UNKNOWN
+    lost = ended(*range(1, 36)).add(ObservationLost, what="logs", count=3, detail="3 lines")
+    assert judge(lost).outcome is Outcome.UNKNOWN
+
+
+def test_who_dies_at_its_end_and_stops_short_when_it_is_tried_again_has_not_done_its_work():
+    run = Run(FOLLOWED).attempt(0)
+    for step in range(1, 61):
+        run.step(step)
+    run.killed().attempt(1).here(Started, restored_step=40)
+    for step in range(41, 51):
+        run.step(step)
+    assert judge(run.done().exit(0).finish()).outcome is Outcome.INVALID

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.grace import check
-from harness.history import Done, ObservationLost, SigtermSeen
+from harness.history import Done, FaultRequested, ObservationLost, SigtermSeen
 from harness.scenario import LogPatterns, Outside, Platform
 from harness.scenario.expectations import GraceConduct
 from harness.verdict import Finding, Outcome
@@ -48,6 +48,15 @@ def test_a_job_that_the_end_of_its_grace_kills_is_broken():
     assert deaf.reason == "attempt 0 of task 0 did not leave within its grace of 10 s and was killed; it never said that it noticed"
     late = judge(resume(told().here(SigtermSeen).exit(signal=9, cause="grace"), 5))
     assert "it noticed after 0.10 s" in late.reason
+
+
+def test_a_grace_that_a_fault_made_end_early_tells_nothing_of_the_job():
+    cut = told().here(SigtermSeen).here(FaultRequested, injection="2-end-grace", fault="end-grace").exit(signal=9, cause="grace")
+    finding = judge(resume(cut, 5))
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "no grace was left to the job" in finding.reason
+    other = told().here(FaultRequested, injection="1-kill", fault="kill").exit(signal=9, cause="grace")
+    assert judge(resume(other, 5)).outcome is Outcome.INVALID
 
 
 def test_a_job_without_a_handler_is_broken_even_where_it_had_just_saved():

@@ -7,7 +7,7 @@ from harness.history import FaultFailed, FaultRequested
 from harness.scenario import Injection, Trigger
 from harness.scenario.cluster_faults import LoseNode, LowerQuota
 from harness.scenario.faults import FlipByte, Kill
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.verdict import Outcome
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
 
@@ -32,6 +32,14 @@ def test_a_fault_that_never_came_says_what_it_waited_for_and_how_far_the_attempt
     assert finding.outcome is Outcome.UNKNOWN
     assert "1-kill in attempt 0 was never requested: it waited for step 25 of rank 1; attempt 0 ended at" in finding.reason
     assert finding.reason.endswith("having reached step 20")
+
+
+def test_an_operation_that_never_came_is_named():
+    at = AtOperation(operation="rename", path="step_*", nth=2, after="save.begin", when="before")
+    reason = check(uninterrupted().evidence(injections=(Injection(fault=Kill(), at=at),))).reason
+    assert "it waited for the moment before operation 2 of kind rename on step_* by rank 0 since it said save.begin for time 1" in reason
+    from_start = check(uninterrupted().evidence(injections=(Injection(fault=Kill(), at=AtOperation(operation="mkdir", path=".")),)))
+    assert "the moment after operation 1 of kind mkdir on . by rank 0 since its start" in from_start.reason
 
 
 def test_each_attempt_of_an_injection_is_owed_its_own_fault():

@@ -110,6 +110,12 @@ def test_lost_lines_leave_what_is_missing_in_doubt_and_what_was_found_proved():
     assert judge(run, "starting").outcome is Outcome.VALID
 
 
+def test_what_is_missing_may_stand_where_something_is_masked():
+    run = Run().attempt(0).here(LogLine, stream="stdout", text="loss_per_token:[redacted]", is_masked=True).exit(0).finish()
+    assert judge(run, "step:7").outcome is Outcome.UNKNOWN
+    assert judge(run, "^loss_per").outcome is Outcome.VALID
+
+
 def test_without_a_line_nothing_is_known():
     assert judge(Run().attempt(0).exit(0).finish(), "x").outcome is Outcome.UNKNOWN
     assert judge(Run(), "x").outcome is Outcome.UNKNOWN

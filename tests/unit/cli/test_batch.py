@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -38,7 +38,7 @@ class Silence:
     def ended(self, message: Finished | Refused) -> None:
         pass
 
-    def stopping(self, scenarios: Sequence[str], patience_s: float) -> None:
+    def stopping(self, scenarios: Sequence[str], patience_s: float, why: str) -> None:
         pass
 
     def ticked(self) -> None:
@@ -207,7 +207,7 @@ class Interrupting(Silence):
     def began(self, scenario: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    def stopping(self, scenarios: Sequence[str], patience_s: float) -> None:
+    def stopping(self, scenarios: Sequence[str], patience_s: float, why: str) -> None:
         self.told.append((scenarios, patience_s))
         if self._again:
             os.kill(os.getpid(), signal.SIGINT)
@@ -257,3 +257,65 @@ def test_what_does_not_end_after_an_interrupt_is_killed(tmp_path: Path, workers)
 
     assert batch.unended == []
     assert [process.poll() for process in started] == [-signal.SIGKILL]
+
+
+def test_when_it_is_enough_what_runs_is_ended_and_nothing_more_begins(tmp_path: Path, workers):
+    workers(SAYS_SO_AND_ENDS.format(refusal=INTERRUPTED))
+    asked: list[Mapping[str, float]] = []
+    told: list[str] = []
+
+    class Hears(Silence):
+        def stopping(self, scenarios: Sequence[str], patience_s: float, why: str) -> None:
+            told.append(f"{why}: {', '.join(scenarios)}")
+
+    def enough(lasted_s: Mapping[str, float]) -> str:
+        asked.append(lasted_s)
+        return "the budget is used up" if lasted_s.get("a-job-one", 0.0) > 5.0 else ""
+
+    jobs = [job("a-job-one", tmp_path), job("a-job-two", tmp_path)]
+    batch = Batch(jobs, workers=1, display=Hears(), clock=Clockwork(), index=index_in(tmp_path), enough=enough)
+    results = batch.run()
+
+    assert told == ["the budget is used up: a-job-one"]
+    assert batch.ended_because == "the budget is used up"
+    assert (list(results), batch.not_run) == (["a-job-one"], ["a-job-two"])
+    assert all(set(lasted_s) <= {"a-job-one"} for lasted_s in asked)
+    assert batch.lasted_s["a-job-one"] > 5.0
+
+
+OWES_AND_HANGS = """
+import sys, time
+from pathlib import Path
+import msgspec
+from harness.cli.worker import Job
+from harness.clock import SystemClock
+from harness.store import RunStore
+from harness.undo import RestoreProject, ResizeNodePool
+job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+run, _ = RunStore(Path(job.runs_dir), SystemClock(), overseer=job.overseer).create("a-job-one", 0)
+pool = ResizeNodePool(name="projects/our-project/locations/l/clusters/c/nodePools/p", node_count=3)
+run.undo.owe("1-lose-pool@0", RestoreProject(project="our-project", actions=(pool,)))
+time.sleep(600)
+"""
+
+
+def test_what_a_worker_owes_that_did_not_end_is_told_with_the_command_that_does_it(tmp_path: Path, workers):
+    class Interrupts(Silence):
+        """When the run has done what it owes."""
+
+        def ticked(self) -> None:
+            if [run for run in RunStore(tmp_path / "runs", SystemClock()).runs() if run.undo.owed()]:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    workers(OWES_AND_HANGS)
+    jobs = [job("a-job-one", tmp_path)]
+    batch = Batch(jobs, workers=1, display=Interrupts(), clock=SystemClock(), index=index_in(tmp_path), ending_s_max=0.0)
+
+    lost = batch.run()["a-job-one"]
+
+    assert isinstance(lost, Refused)
+    assert lost.exit_code == 70
+    assert lost.message == (
+        "the process that ran it had not ended it after 0 s, and was killed; owed: the undo of 1-lose-pool@0 on the project our-project; "
+        "`harness clean --target gcp` with the same --config, or --project, --region and --bucket, does it"
+    )

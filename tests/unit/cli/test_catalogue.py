@@ -1,11 +1,13 @@
 """What is chosen to run."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 import pytest
 
-from harness.cli.catalogue import CatalogueMissingError, choose, left_out, load, matching_scenarios
+from harness.cli.catalogue import CatalogueMissingError, choose, left_out, load, matching_scenarios, misplaced
 from harness.errors import UnknownNameError, UsageError
 from harness.scenario import Scenario, Workload, encode
 from harness.scenario.expectations import Completes
@@ -28,6 +30,15 @@ def test_two_scenarios_of_one_name_are_refused_for_one_verdict_would_hide_the_ot
 
     with pytest.raises(UsageError, match="two of the scenarios are named 'a-job-runs'"):
         choose_named("a-job-runs", str(path))
+
+
+@pytest.mark.parametrize("tags", [[], ["x"]])
+def test_a_catalogue_with_two_scenarios_of_one_name_is_refused_however_they_are_chosen(tags: list[str]):
+    one = msgspec.structs.replace(SCENARIO, tags=("x",))
+    known = {"one": one, "two": msgspec.structs.replace(one, deadline_s=1.0)}
+
+    with pytest.raises(UsageError, match="two of the scenarios are named 'a-job-runs'"):
+        choose(known, (), everything=not tags, slow=False, tags=tags)
 
 
 def test_what_does_not_belong_to_the_target_runs_only_when_it_is_named():
@@ -95,3 +106,25 @@ def test_a_catalogue_that_cannot_be_loaded_says_what_to_correct(
 
     with pytest.raises(CatalogueMissingError, match=says.replace("MODULE", module)):
         load(catalogue=f"{module}:CATALOGUE", config=None, root=tmp_path)
+
+
+def test_workloads_that_lie_where_the_catalogue_does_and_not_here_are_said_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    there, here = tmp_path / "there", tmp_path / "here"
+    (there / "workloads" / "job").mkdir(parents=True)
+    here.mkdir()
+    module = ModuleType("of_a_test")
+    module.__file__ = str(there / "of_a_test.py")
+    monkeypatch.setitem(sys.modules, "of_a_test", module)
+    job = msgspec.structs.replace(SCENARIO, workload=Workload(name="job", command=("job",), sources=("workloads/job",)))
+
+    def said(root: Path, scenario: Scenario = job, catalogue: str = "of_a_test:CATALOGUE") -> str:
+        return misplaced([scenario], catalogue=catalogue, root=root)
+
+    assert said(here).endswith(f"there is no workloads/job; the catalogue lies in {there}: add --root {there}")
+    assert said(there) == ""
+    assert said(here, SCENARIO) == ""
+    assert said(here, catalogue="not_imported") == ""
+    lost = msgspec.structs.replace(job, workload=msgspec.structs.replace(job.workload, sources=("workloads/lost",)))
+    assert said(here, lost) == ""  # it is nowhere: what runs it says so
+    (here / "workloads" / "job").mkdir(parents=True)
+    assert said(here) == ""

@@ -55,7 +55,7 @@ def test_on_a_terminal_the_time_of_a_scenario_stands_still_while_it_waits():
 def test_an_interrupt_is_answered_with_what_is_being_ended_and_what_that_may_take():
     display, out = plain(ManualClock())
 
-    display.stopping(["a-job-runs", "another-job-runs"], 30.0)
+    display.stopping(["a-job-runs", "another-job-runs"], 30.0, "interrupted")
     display.ended(Refused(scenario="a-job-runs", exit_code=130, message="interrupted; everything it started was ended", directory="runs/x"))
 
     said = out.getvalue().splitlines()

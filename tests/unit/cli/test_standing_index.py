@@ -55,3 +55,15 @@ def test_one_that_cannot_be_written_keeps_no_run_from_going_on_and_is_told_in_th
     index.renew()
     with pytest.raises(StoreError):
         index.write()
+
+
+def test_a_full_disk_that_was_told_is_not_told_again_at_the_end(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
+    def refuse(store: RunStore) -> Path:
+        raise StoreError(path=store.index_path, attempted="write", reason="No space left on device")
+
+    monkeypatch.setattr(standing_index, "write_index", refuse)
+    index = StandingIndex(RunStore(tmp_path, clock), clock)
+
+    assert index.finish(is_trouble_told=True) == tmp_path / "index.html"
+    with pytest.raises(StoreError, match="No space left"):
+        index.finish(is_trouble_told=False)

@@ -104,6 +104,21 @@ def test_the_grace_follows_the_notice_once():
     assert driven.due() == []
 
 
+def test_a_grace_ends_early_once_and_only_where_one_runs():
+    driven = Driven(grace_s=10.0)
+    (key,) = driven.start()
+    with pytest.raises(LookupError, match="no grace runs for attempt 0 of task 0: it has had no notice"):
+        driven.execution.end_grace(key)
+    driven.notice(key)
+    with pytest.raises(LookupError, match="rank 1"):
+        driven.execution.end_grace(key, 1)
+    driven.execution.end_grace(key)
+    driven.clock.advance(20.0)
+    assert driven.due() == []
+    with pytest.raises(LookupError, match="its grace is over"):
+        driven.execution.end_grace(key)
+
+
 def test_a_timeout_that_falls_into_a_grace_is_not_played():
     driven = Driven(timeout_s=5.0, grace_s=10.0)
     driven.start()

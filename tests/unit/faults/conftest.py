@@ -83,6 +83,10 @@ class FullTarget(FakeCluster, BareTarget):
         self._ask("terminate", cause, message, reason)
         return self._there()
 
+    def expire_grace(self, victim: Processes) -> tuple[int, ...]:
+        self._ask("expire_grace", victim.rank)
+        return self._there()
+
     def cancel(self) -> None:
         self._ask("cancel")
 

@@ -114,8 +114,8 @@ class FakeCluster:
     def quota_in_force(self, flavor: str) -> int | None:
         return self.counted[flavor]
 
-    def quota_undo(self, flavor: str) -> tuple[ClusterAction, ...]:
-        return (RestoreQuota(queue="queue", flavor=flavor, resource="google.com/tpu", quota=str(self.quotas[flavor])),)
+    def quota_undo(self, flavor: str, *, to: int) -> tuple[ClusterAction, ...]:
+        return (RestoreQuota(queue="queue", flavor=flavor, resource="google.com/tpu", quota=str(self.quotas[flavor]), wrote=str(to)),)
 
     def limit_namespace(self, chips: int | None) -> None:
         self._do("limit_namespace", chips)

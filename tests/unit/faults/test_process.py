@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import HealError, InjectionError
 from harness.history import AttemptExited, Event, PodSeen, SignalSent, SigtermSeen
-from harness.scenario.faults import Kill, Pause, Terminate
+from harness.scenario.faults import EndGrace, Kill, Pause, Terminate
 from harness.undo import ContinueProcesses, NothingToUndo, identify
 
 
@@ -62,7 +62,7 @@ def test_the_kill_of_several_pods_is_seen_when_each_has_ended(make) -> None:
     assert fault.observe([pod("b", 137)]) == "pods a, b ended with exit code 137"
 
 
-@pytest.mark.parametrize("kind", [Kill(), Terminate(), Pause()])
+@pytest.mark.parametrize("kind", [Kill(), Terminate(), EndGrace(), Pause()])
 def test_a_victim_that_is_not_there_is_said(make, target, kind) -> None:
     target.absent = "attempt 2 of task 1 does not run"
 
@@ -131,6 +131,47 @@ def test_the_terminate_of_a_rank_is_seen_in_that_rank_alone(make, target) -> Non
     assert fault.observe([sent(rank=1), SigtermSeen(t_s=1.0, task=1, attempt=2, rank=0)]) == ""
     target.states = {101: "gone", 102: "gone"}
     assert fault.observe(()) == "processes 101, 102 gone"
+
+
+# ---- end of grace ----------------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_grace_is_seen_in_the_wait_status(make, target) -> None:
+    fault = make(EndGrace())
+
+    assert fault.inject() == "the grace is over: SIGKILL to processes 101, 102"
+    assert target.asked == [("expire_grace", -1)]
+    assert fault.observe([sent("SIGKILL", cause="grace")]) == ""
+    assert fault.observe([exited(signal=9, cause="grace")]) == "attempt 2 of task 1 ended with signal 9 (cause: grace)"
+    assert isinstance(fault.undo(), NothingToUndo)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [exited(signal=9, cause="grace")],
+        [sent("SIGKILL", cause="fault"), exited(signal=9, cause="grace")],
+        [sent("SIGKILL", cause="grace", attempt=1), exited(signal=9, cause="grace")],
+        [sent("SIGKILL", cause="grace"), exited(code=143, cause="grace")],
+        [sent("SIGKILL", cause="grace"), exited(signal=9, cause="fault")],
+        [sent("SIGKILL", cause="grace"), exited(signal=9, cause="grace", attempt=1)],
+    ],
+)
+def test_a_job_that_left_by_itself_was_not_ended_by_its_grace(make, events) -> None:
+    fault = make(EndGrace())
+    fault.inject()
+
+    assert fault.observe(events) == ""
+
+
+def test_the_end_of_the_grace_of_a_rank_is_seen_in_its_process(make, target) -> None:
+    fault = make(EndGrace(), rank=1)
+    fault.inject()
+    target.states = {101: "gone", 102: "gone"}
+    assert fault.observe([exited(signal=9, cause="grace")]) == ""
+    assert fault.observe([sent("SIGKILL", cause="grace", rank=1)]) == "processes 101, 102 gone"
+    target.states = {101: "gone", 102: "running"}
+    assert fault.observe(()) == ""
 
 
 # ---- pause -----------------------------------------------------------------------------------------------------------

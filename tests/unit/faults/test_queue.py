@@ -39,7 +39,7 @@ def begin(fault) -> str:
     [
         (EvictWorkload(), Reactivate(namespace="run", name="workload"), "set_active"),
         (PreemptWorkload(), JOB, "preempt"),
-        (LowerQuota(), RestoreQuota(queue="queue", flavor="on-demand", resource="google.com/tpu", quota="16"), "set_quota"),
+        (LowerQuota(), RestoreQuota(queue="queue", flavor="on-demand", resource="google.com/tpu", quota="16", wrote="0"), "set_quota"),
         (LimitNamespace(), LIMIT, "limit_namespace"),
         (OccupyCapacity(), JOB, "occupy"),
     ],
@@ -177,6 +177,16 @@ def test_a_quota_is_back_when_kueue_counts_with_what_it_was(make, target) -> Non
     target.counted["on-demand"], target.now_s = 16, 1.0
     assert fault.heal() == "Kueue counts with 16 chips of flavor on-demand"
     assert target.done == [("set_quota", "on-demand", 4), ("set_quota", "on-demand", 16)]
+
+
+def test_a_quota_that_somebody_has_changed_since_is_left(make, target) -> None:
+    fault = make(LowerQuota(to=4))
+    begin(fault)
+    target.quotas["on-demand"] = 8
+
+    with pytest.raises(HealError, match=r"is 8, and the fault has written 4: somebody has changed it since, and it is left"):
+        fault.heal()
+    assert target.done == [("set_quota", "on-demand", 4)]
 
 
 def test_a_flavor_that_the_queue_has_not_is_named(make) -> None:

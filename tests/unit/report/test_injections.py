@@ -7,7 +7,7 @@ from harness.report.injections import fault_rows, moment_of
 from harness.scenario import Injection, Victim
 from harness.scenario.cluster_faults import LosePool
 from harness.scenario.faults import FlipByte, Pause
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, OnEffect, OnLog
 from tests.unit.checkers.builders import resumed, uninterrupted
 from tests.unit.report.records import KILL, record_of
 
@@ -19,6 +19,11 @@ from tests.unit.report.records import KILL, record_of
         (AtStep(step=7, rank=1), "when step 7 is done by rank 1"),
         (AtMarker(event="save.begin"), "right after save.begin"),
         (AtMarker(event="save.begin", nth=2, when="before", rank=1), "just before save.begin for the 2nd time of rank 1"),
+        (AtOperation(operation="rename", path="step_*"), "right after rename of step_*"),
+        (
+            AtOperation(operation="sync", path=".", nth=2, after="save.begin", after_nth=3, when="before", rank=1),
+            "just before sync of . for the 2nd time since save.begin number 3 of rank 1",
+        ),
         (OnLog(pattern="^Saving", nth=3), "at the 3rd line of the log that matches ^Saving"),
         (AfterSeconds(seconds=0.5), "0.50 s after the attempt started"),
         (OnEffect(of="1-kill"), "as soon as 1-kill is observed"),

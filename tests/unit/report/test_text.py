@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.text import LINE_MAX, TEXT_MAX, Whole, clean, line, links
+from harness.report.text import LINE_MAX, TEXT_MAX, Whole, clean, codes, line, links
 
 
 def test_colours_of_a_terminal_are_taken_away():
@@ -58,3 +58,18 @@ def test_whatever_is_written_nothing_that_acts_is_left(text):
 
     assert not any(ord(character) < 32 and character not in "\t\n" for character in shown)
     assert shown.encode().decode() == shown
+
+
+def test_what_stands_between_backticks_is_code():
+    assert codes("`write a` to `write b` must be atomic") == (
+        ("write a", True),
+        (" to ", False),
+        ("write b", True),
+        (" must be atomic", False),
+    )
+
+
+def test_a_backtick_that_closes_nothing_is_a_character():
+    assert codes("`a` and b`c") == (("a", True), (" and b`c", False))
+    assert codes("`") == (("`", False),)
+    assert codes("") == ()

@@ -21,6 +21,7 @@ from harness.history import (
     ExecutionFinished,
     ExecutionStarted,
     LogLine,
+    OperationReached,
     SaveBegun,
     SaveEnded,
     SignalSent,
@@ -242,3 +243,41 @@ class FakeTarget:
         self._is_over = True
         self._add(TaskFinished, task=0, succeeded=succeeded, attempts=self._attempt + 1)
         self._add(ExecutionFinished, succeeded=int(succeeded), failed=int(not succeeded), cancelled=0, retried=int(self._attempt > 0))
+
+
+@dataclass
+class StoppingTarget(FakeTarget):
+    """Holds the job after each sync of its checkpoint file, where that was asked for; ``problem``: why it cannot."""
+
+    problem: str = ""
+    _stopped: OperationReached | None = None
+
+    def stops_problem(self) -> str:
+        return self.problem
+
+    def resume(self, reached: OperationReached) -> None:
+        self.asked.append(f"resume {reached.operation} {reached.nth}")
+        if self._stopped == reached:
+            self._stopped = None
+
+    def _move(self) -> None:
+        if self._stopped is None or self._ending is not None or self.state == "gone":
+            self._stopped = None
+            super()._move()
+
+    def _save(self) -> None:
+        super()._save()
+        assert self.launch is not None
+        for at in self.launch.stops:
+            assert (at.operation, at.nth) == ("sync", 1)
+            self._stopped = OperationReached(
+                t_s=self.now_s,
+                attempt=self._attempt,
+                pid=100,
+                operation="sync",
+                path=at.path,
+                nth=1,
+                after=at.after,
+                after_nth=at.after_nth,
+            )
+            self._pending.append(self._stopped)

@@ -11,9 +11,9 @@ from harness.runner.binding import armed_events, belongs_to, fill, inherited, la
 from harness.scenario import Injection, LogPatterns, Outside, Platform, Scenario, Workload
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import CancelExecution, FailWrites, Kill, SlowWrites, Terminate
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, OnEffect, OnLog
 from harness.store import RunDirectory
-from tests.unit.runner.fake_target import FakeTarget
+from tests.unit.runner.fake_target import FakeTarget, StoppingTarget
 
 JOB = Workload(name="job", command=("{python}", "train.py", "--out={checkpoint_dir}", "--seed", "{seed}"), steps=10, directory="jobs")
 
@@ -37,6 +37,30 @@ def test_a_fault_that_the_target_cannot_cause_is_refused_by_name():
     assert caught.value.target == "fake"
     assert "for 2-cancel-execution" in caught.value.needs
     assert "Cancellable" in str(caught.value)
+
+
+def test_a_moment_that_the_target_cannot_hold_the_job_at_is_refused():
+    at_rename = scenario(Injection(fault=Kill(), at=AtOperation(operation="rename", path="step_*")))
+    target = FakeTarget(clock=ManualClock())
+
+    with pytest.raises(
+        CapabilityMissingError, match=r"operations that can be stopped at \(OperationStops\) for 1-kill.*the nearest moment is a marker"
+    ):
+        refuse_missing_capabilities(at_rename, target)
+    assert not belongs_to(at_rename, target)
+
+    stopping = StoppingTarget(clock=ManualClock())
+    refuse_missing_capabilities(at_rename, stopping)
+    assert belongs_to(at_rename, stopping)
+    stopping.problem = "no seccomp here"
+    with pytest.raises(CapabilityMissingError, match="no seccomp here"):
+        refuse_missing_capabilities(at_rename, stopping)
+
+
+def test_the_operations_that_triggers_name_are_stopped_at_once(tmp_path: Path):
+    rename, sync = AtOperation(operation="rename", path="step_*"), AtOperation(operation="sync", path=".")
+    twice = scenario(*(Injection(fault=Kill(), at=at, attempts=(number,)) for number, at in enumerate((rename, sync, rename))))
+    assert launch(twice, tmp_path).stops == (rename, sync)
 
 
 def test_placeholders_are_filled(tmp_path: Path):

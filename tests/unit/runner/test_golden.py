@@ -25,7 +25,7 @@ from harness.history import (
     StepDone,
     TaskFinished,
 )
-from harness.runner import golden
+from harness.runner import code, golden
 from harness.runner.golden import establish, golden_key
 from harness.scenario import Cluster, Scenario, Workload
 from harness.scenario.expectations import BitExactResume
@@ -44,6 +44,7 @@ def history(said: list[Event], *, reason: Literal["finished", "deadline"] = "fin
         ExecutionStarted(t_s=0, execution="job-1", tasks=1, max_retries=3, timeout_s=600, grace_s=10),
         AttemptStarted(t_s=0, pid=1),
         *said,
+        StepDone(t_s=1.5, step=20),
         Done(t_s=2, step=20),
         AttemptExited(t_s=3, exit_code=0),
         TaskFinished(t_s=3, task=0, succeeded=True, attempts=1),
@@ -197,12 +198,43 @@ def test_what_is_said_of_the_job_is_no_code_of_it(key, tmp_path: Path):
     assert key() != before
 
 
+def test_code_that_the_job_imports_from_elsewhere_makes_another_run(key, monkeypatch, tmp_path_factory: pytest.TempPathFactory):
+    library, installed, packages = (tmp_path_factory.mktemp(name) for name in ("library", "installed", "packages"))
+    note = packages / "mine-1.0.dist-info" / "direct_url.json"
+    note.parent.mkdir()
+    note.write_text(f'{{"url": "{installed.as_uri()}", "dir_info": {{"editable": true}}}}')
+    monkeypatch.syspath_prepend(packages)
+    monkeypatch.setenv("PYTHONPATH", str(library))
+    keys = [key()]
+    for place in (library, installed):
+        (place / "core.py").write_text("keeps = True")
+        keys.append(key())
+        (place / "core.py").write_text("keeps = False")
+        keys.append(key())
+
+    assert len(set(keys)) == 5
+
+
+def test_a_library_without_end_does_not_count(key, monkeypatch, tmp_path_factory: pytest.TempPathFactory):
+    library = tmp_path_factory.mktemp("library")
+    for number in range(30):
+        (library / f"{number}.py").touch()
+    monkeypatch.setattr(code, "ENTRIES_MAX", 20)
+    before = key()
+
+    monkeypatch.setenv("PYTHONPATH", str(library))
+    with_it = key()
+    (library / "0.py").write_text("pass")
+
+    assert key() == with_it != before, "the variable counts"
+
+
 @pytest.mark.parametrize("sources", [(), ("data",)])
 def test_a_tree_without_end_is_given_up_and_sources_are_asked_for(key, monkeypatch, tmp_path: Path, sources: tuple[str, ...]):
     (tmp_path / "data").mkdir()
     for number in range(30):
         (tmp_path / "data" / f"{number}.bin").touch()
-    monkeypatch.setattr(golden, "ENTRIES_MAX", 20)
+    monkeypatch.setattr(code, "ENTRIES_MAX", 20)
 
     with pytest.raises(InvalidDocumentError, match=r"more than 20 files and folders are in .* name in `sources`"):
         key(msgspec.structs.replace(SILENT, sources=sources))

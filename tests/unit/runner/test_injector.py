@@ -4,10 +4,11 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.clock import ManualClock
-from harness.errors import HealError, StoreError, UndoError
+from harness.errors import BrokenHarnessError, HealError, StoreError, UndoError
 from harness.history import (
     AttemptExited,
     Event,
@@ -17,6 +18,7 @@ from harness.history import (
     FaultObserved,
     FaultRequested,
     LogLine,
+    OperationReached,
     StepDone,
 )
 from harness.history.cluster import ConditionState, NodeSeen, PodSeen, WorkloadSeen
@@ -38,7 +40,7 @@ from harness.scenario.cluster_faults import (
 )
 from harness.scenario.expectations import Completes
 from harness.scenario.faults import DeletePath, DrainRayNode, Kill, Pause, TruncateFile
-from harness.scenario.triggers import AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.scenario.triggers import AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from harness.undo import MendNode, RestoreCluster, Undo, UndoJournal
 from tests.unit.faults.conftest import FullTarget
 
@@ -88,6 +90,29 @@ class Stand:
             (path / name).write_bytes(b"0123")
         (path / "manifest.json").write_text('{"step": 5, "files": {}}')
         return path
+
+
+class OwnedTarget(FullTarget):
+    """Somebody's, who allows one fault more."""
+
+    allowed: int = 1
+
+    def require_permission(self) -> None:
+        self.allowed -= 1
+        if self.allowed < 0:
+            raise BrokenHarnessError("its owner wants no faults on it")
+
+
+def test_each_fault_is_permitted_right_before_it_acts(tmp_path: Path):
+    stand = Stand(tmp_path, KILL, Injection(fault=Pause(duration_s=1.0), at=OnEffect(of="kill"), name="pause"))
+    stand.target = stand.injector.target = OwnedTarget(directory=stand.target.directory)
+
+    stand.injector.tick([STEP])
+    with pytest.raises(BrokenHarnessError, match="wants no faults"):
+        stand.injector.tick([EXIT])
+
+    assert stand.acts == [(FaultRequested, "kill"), (FaultObserved, "kill")]
+    assert [entry.injection for entry in stand.journal.owed()] == ["kill@0"]  # of the other there is nothing to be undone
 
 
 def test_damage_that_fails_half_way_was_requested(tmp_path: Path, monkeypatch):
@@ -209,6 +234,32 @@ def test_a_line_is_searched_as_far_as_a_person_would_read(tmp_path: Path):
     stand.injector.tick([LogLine(t_s=0.0, stream="stdout", text="x" * 4096 + "needle")])
     assert stand.acts == []
     stand.injector.tick([LogLine(t_s=0.0, stream="stdout", text="x" * 4000 + "needle")])
+    assert stand.acts == [(FaultRequested, "kill")]
+
+
+def test_a_fault_acts_at_the_operation_that_it_names_and_at_no_other(tmp_path: Path):
+    at = AtOperation(operation="rename", path="step_*", nth=2, after="save.begin", after_nth=3, when="before")
+    stand = Stand(tmp_path, Injection(fault=Kill(), at=at, attempts=(1,), name="kill"))
+    there = OperationReached(
+        t_s=0.0, attempt=1, operation="rename", path="step_*", nth=2, after="save.begin", after_nth=3, when="before", pid=7
+    )
+    others = {
+        "attempt": 0,
+        "task": 1,
+        "rank": 1,
+        "operation": "sync",
+        "path": "latest",
+        "nth": 1,
+        "after": "",
+        "after_nth": 2,
+        "when": "after",
+    }
+
+    for name, value in others.items():
+        stand.injector.tick([msgspec.structs.replace(there, **{name: value})])
+    assert stand.acts == []
+    stand.injector.tick([there])
+    stand.injector.tick([there])
     assert stand.acts == [(FaultRequested, "kill")]
 
 

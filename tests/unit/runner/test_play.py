@@ -1,6 +1,6 @@
 """The tick loop: in which order things happen, and that every ending is a whole one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,15 +27,17 @@ from harness.history import (
     RunClosed,
     RunOpened,
     StepDone,
+    TaskFinished,
     read_history,
 )
+from harness.runner.injector import Injector
 from harness.runner.play import Stage, play
 from harness.scenario import Injection, Platform, Scenario, Trigger, Workload, read_schedule
 from harness.scenario.expectations import Completes, NoHang
 from harness.scenario.faults import Fault, Kill, Pause, Terminate, TruncateFile
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, OnEffect, OnLog
 from harness.store import RunDirectory, RunStore
-from tests.unit.runner.fake_target import FakeTarget
+from tests.unit.runner.fake_target import FakeTarget, StoppingTarget
 
 JOB = Workload(name="job", command=("job",), steps=10, save_every=5, layout="text-file")
 
@@ -175,6 +177,15 @@ def test_an_effect_names_the_attempt_in_which_it_was_seen(theatre: Theatre):
     assert ("Requested", "damage", 1) in acts(events)
 
 
+def test_a_kill_at_an_operation_is_exact_and_the_job_is_let_go_only_after_it(theatre: Theatre):
+    theatre.target = StoppingTarget(clock=theatre.clock)
+    at = AtOperation(operation="sync", path="*", after="save.begin")
+    events = theatre.play(scenario(Injection(fault=Kill(), at=at)))
+    assert [event.step for event in of_type(events, StepDone) if event.attempt == 0] == [1, 2, 3, 4, 5]
+    assert theatre.asked[:3] == ["start", "signal 9 attempt 0", "resume sync 1"]
+    assert acts(events)[:2] == [("Requested", "1-kill", 0), ("Observed", "1-kill", 0)]
+
+
 def test_a_notice_is_seen_when_the_job_says_so(theatre: Theatre):
     events = theatre.play(scenario(Injection(fault=Terminate(), at=AtStep(step=7))))
     assert acts(events)[:2] == [("Requested", "1-terminate", 0), ("Observed", "1-terminate", 0)]
@@ -255,6 +266,61 @@ def test_a_deadline_counts_from_the_start_of_the_execution_and_not_while_the_tar
     assert 45.0 <= end.t_s <= 45.2
 
 
+class SlowStartingTarget(FakeTarget):
+    """Its containers take 40 s to start."""
+
+    def startup_s(self) -> float:
+        return 40.0
+
+
+def test_a_deadline_does_not_count_while_the_platform_starts_containers(tmp_path: Path):
+    theatre = Theatre(tmp_path)
+    theatre.target = SlowStartingTarget(clock=theatre.clock)
+    end = closed(theatre.play(scenario(HOLD, deadline_s=5.0)))
+    assert end.reason == "deadline"
+    assert 45.0 <= end.t_s <= 45.2
+
+
+class SettlingTarget(FakeTarget):
+    """Hears of the end of its job 40 s after its execution has ended, as by a log that comes late."""
+
+    _ended_s = float("inf")
+    _late: tuple[Event, ...] = ()
+
+    def poll(self) -> Sequence[Event]:
+        events = super().poll()
+        if self._ended_s == float("inf") and any(isinstance(event, AttemptExited) for event in events):
+            self._ended_s, self._late, events = self.now_s, tuple(events), []
+        if not self.is_settling:
+            self._late, events = (), [*self._late, *events]
+        return events
+
+    @property
+    def is_settling(self) -> bool:
+        return self._ended_s <= self.now_s < self._ended_s + 40.0
+
+    def has_ended(self) -> bool:
+        return self._ended_s < float("inf")
+
+    def is_finished(self) -> bool:
+        return super().is_finished() and not self._late
+
+
+def test_what_is_waited_for_after_the_end_is_charged_neither_to_the_deadline_nor_to_a_silent_job(tmp_path: Path):
+    theatre = Theatre(tmp_path)
+    theatre.target = SettlingTarget(clock=theatre.clock)
+    end = closed(theatre.play(scenario(deadline_s=5.0, expects=(Completes(), NoHang(quiet_s=3.0)))))
+    assert end.reason == "finished"
+    assert end.t_s > 40.0
+    assert of_type(theatre.events, TaskFinished)
+
+
+def test_what_has_not_ended_by_its_deadline_is_late_however_its_target_settles(tmp_path: Path):
+    theatre = Theatre(tmp_path)
+    theatre.target = SettlingTarget(clock=theatre.clock)
+    assert closed(theatre.play(scenario(HOLD, deadline_s=5.0))).reason == "deadline"
+
+
 def test_a_target_that_never_begins_breaks_the_run(tmp_path: Path):
     theatre = Theatre(tmp_path, sets_up_s=1e9)
     with pytest.raises(BrokenHarnessError, match="target fake has begun no execution for 600 s"):
@@ -298,6 +364,37 @@ def test_an_interrupt_ends_a_run_whole_and_is_raised_again(tmp_path: Path):
         theatre.play(scenario(HOLD))
     assert closed(theatre.events).reason == "interrupted"
     assert_whole(theatre)
+
+
+def interruptible(theatre: Theatre) -> None:
+    """Have the target say when it is told that nothing will be judged."""
+    theatre.target.interrupt = lambda: theatre.target.asked.append("interrupt")  # type: ignore[attr-defined]
+
+
+def test_a_target_that_would_read_for_long_is_told_of_an_interrupt_before_it_is_stopped(theatre: Theatre):
+    interruptible(theatre)
+    theatre.target.before_poll = raise_at(9, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        theatre.play(scenario(HOLD))
+    assert theatre.asked[-2:] == ["interrupt", "stop"]
+
+
+def test_an_interrupt_while_faults_are_healed_is_told_it_too(theatre: Theatre, monkeypatch: pytest.MonkeyPatch):
+    interruptible(theatre)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Injector, "heal_all", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        theatre.play(scenario())
+    assert theatre.asked[-2:] == ["interrupt", "stop"]
+
+
+def test_a_run_that_is_judged_is_read_to_its_end(theatre: Theatre):
+    interruptible(theatre)
+    theatre.play(scenario(HOLD, deadline_s=2.0))
+    assert "interrupt" not in theatre.asked
 
 
 @pytest.mark.parametrize("error", [StoreError(path=Path("x"), attempted="write", reason="full"), RuntimeError("a mistake of ours")])

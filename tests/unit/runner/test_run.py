@@ -11,6 +11,7 @@ from harness.clock import ManualClock
 from harness.errors import CapabilityMissingError, HistoryCorruptError, InvalidDocumentError, StoreError
 from harness.history import Event, FaultFailed, GoldenKnown
 from harness.runner import Options, Run, check_run, run_scenario
+from harness.runner.replay import replay_script
 from harness.scenario import Expectation, Injection, Scenario, Workload
 from harness.scenario.expectations import (
     BitExactResume,
@@ -75,6 +76,33 @@ def test_a_right_job_is_valid_and_everything_lies_in_its_directory(bench: Bench)
     }  # fmt: skip
     assert f"--seed 3 --root {bench.root.resolve()}" in run.directory.replay_path.read_text()
     assert msgspec.json.decode(run.directory.verdict_path.read_bytes(), type=Verdict) == run.verdict
+
+
+class ToldTarget(FakeTarget):
+    """Begins nothing but a scenario that it was told of, as a project with a plan does."""
+
+    scenario: str = ""
+
+    def check_scenario(self, scenario: Scenario, launch: Launch) -> None:
+        self.scenario = scenario.name
+
+    def start(self, launch: Launch) -> None:
+        assert self.scenario, "nobody has said which scenario begins"
+        super().start(launch)
+
+
+def test_every_target_is_told_which_scenario_it_plays_also_that_of_an_uninterrupted_run(bench: Bench):
+    bench.make = lambda: ToldTarget(clock=bench.clock)
+    assert bench.run(KILL).verdict.outcome is Outcome.VALID
+    assert [target.scenario for target in bench.targets] == ["a-job-is-run", *["uninterrupted-run-of-job"] * 2]
+
+
+def test_a_run_on_an_emulator_of_its_own_is_made_again_on_such_a_one(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    scenario = bench.run().scenario
+    assert "--emulator" not in replay_script(scenario, target="gcp", seed=0, root=bench.root)
+    monkeypatch.setenv("HARNESS_EMULATED_SESSION", "1")
+    assert '--emulator "$here" "$@"' in replay_script(scenario, target="gcp", seed=0, root=bench.root)
+    assert "--emulator" not in replay_script(scenario, target="local", seed=0, root=bench.root)
 
 
 def test_checkpoints_are_kept_where_they_are_wanted_or_tell_what_went_wrong(bench: Bench):

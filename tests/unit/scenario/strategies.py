@@ -70,6 +70,7 @@ from harness.scenario.faults import (
     DamageFault,
     DeletePath,
     DrainRayNode,
+    EndGrace,
     ExpireTimeout,
     FailWrites,
     FlipByte,
@@ -83,7 +84,7 @@ from harness.scenario.faults import (
     Terminate,
     TruncateFile,
 )
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
 from tests.unit.strategies import POSITIVE, at_least, instances
 
 RANKS, TASKS, RETRIES = 3, 4, 5
@@ -100,6 +101,7 @@ flavors = st.lists(st.lists(st.sampled_from(["on-demand", "dws"]), max_size=3).m
 
 FAULTS: dict[type[Fault], st.SearchStrategy[Fault]] = {
     Terminate: instances(Terminate),
+    EndGrace: instances(EndGrace),
     Kill: instances(Kill),
     Pause: instances(Pause, {"duration_s": POSITIVE}),
     Maintenance: instances(Maintenance),
@@ -130,9 +132,21 @@ FAULTS: dict[type[Fault], st.SearchStrategy[Fault]] = {
     },
 }
 
+operations = instances(
+    AtOperation,
+    {
+        "path": st.sampled_from([".", "step_*/data", "latest.tmp-*"]),
+        "nth": positive_counts,
+        "after": st.sampled_from(["", "save.begin"]),
+        "after_nth": st.just(1),
+        "rank": ranks,
+    },
+)
+
 TRIGGERS: dict[type[Trigger], st.SearchStrategy[Trigger]] = {
     AtStep: instances(AtStep, {"step": positive_counts, "rank": ranks}),
     AtMarker: instances(AtMarker, {"event": st.sampled_from(["step", "save.begin", "gc"]), "nth": positive_counts, "rank": ranks}),
+    AtOperation: operations | operations.map(lambda at: msgspec.structs.replace(at, after="save.begin", after_nth=at.nth)),
     OnLog: instances(OnLog, {"pattern": patterns, "nth": positive_counts}),
     AfterSeconds: instances(AfterSeconds, {"seconds": at_least(0.0)}),
     OnEffect: instances(OnEffect, {"of": words}),
@@ -179,6 +193,7 @@ outsides = instances(
             LogPatterns, dict.fromkeys(("step", "saved", "resumed"), step_patterns) | {"sigterm": patterns, "done": patterns}
         ),
         "inspect_timeout_s": POSITIVE,
+        "recovery_timeout_s": POSITIVE,
         "result": st.sampled_from(["", "{checkpoint_dir}/final.json"]),
     },
 )
@@ -216,15 +231,22 @@ def injections(draw: st.DrawFn) -> tuple[Injection, ...]:
         ending = [name for name, before in zip(earlier, found, strict=True) if before.fault == Kill() and before.victim.rank == "all"]
         if isinstance(fault, DamageFault) and not ending:
             fault = Kill()
+        notices = [before for before in found if isinstance(before.fault, Terminate)]
+        if isinstance(fault, EndGrace) and not notices:
+            fault = Terminate()
         of = draw(st.sampled_from(ending if isinstance(fault, DamageFault) else ["", *earlier]))
         at = OnEffect(of=of) if of else draw(triggers.filter(lambda at: not isinstance(at, OnEffect)))
         acts_once = isinstance(at, OnEffect | AtSubmission | OnCondition)
+        victim = Victim(task=draw(st.integers(0, TASKS - 1)), rank=draw(_rank_of(fault)))
+        attempts = tuple(draw(st.lists(st.integers(0, RETRIES), min_size=1, max_size=1 if acts_once else None, unique=True)))
+        if isinstance(fault, EndGrace):
+            victim, attempts = notices[0].victim, notices[0].attempts[: 1 if acts_once else None]
         found.append(
             Injection(
                 fault=fault,
                 at=at,
-                victim=Victim(task=draw(st.integers(0, TASKS - 1)), rank=draw(_rank_of(fault))),
-                attempts=tuple(draw(st.lists(st.integers(0, RETRIES), min_size=1, max_size=1 if acts_once else None, unique=True))),
+                victim=victim,
+                attempts=attempts,
                 name=draw(st.sampled_from(["", f"fault-{number}"])),
             )
         )
@@ -245,12 +267,15 @@ schedules = injections().map(lambda found: Schedule(injections=found))
 def scenarios(draw: st.DrawFn) -> Scenario:
     """A scenario within the rules."""
     kinds = draw(st.lists(st.sampled_from(list(EXPECTATIONS)), min_size=1, max_size=5, unique=True))
+    workload, found = draw(workloads), draw(injections())
+    if any(isinstance(one.at, AtOperation) and one.at.after for one in found):
+        workload = msgspec.structs.replace(workload, speaks_protocol=True)  # who holds operations hears no log
     return Scenario(
         name=draw(st.from_regex(r"[a-z0-9]{1,9}(-[a-z0-9]{1,9}){1,4}", fullmatch=True)),
         why=draw(st.text(min_size=1, max_size=20).filter(str.strip)),
-        workload=draw(workloads),
+        workload=workload,
         platform=draw(platforms),
-        injections=draw(injections()),
+        injections=found,
         expects=tuple(draw(EXPECTATIONS[kind]) for kind in kinds),
         within_budget=draw(st.booleans()),
         deadline_s=draw(POSITIVE),

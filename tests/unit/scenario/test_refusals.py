@@ -1,6 +1,7 @@
 """A document that will not do is refused in one sentence: where, which value, what would be right."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 import msgspec
 import pytest
@@ -37,20 +38,24 @@ from harness.scenario.faults import (
     AddEmptyStep,
     CancelExecution,
     DrainRayNode,
+    EndGrace,
     FailWrites,
     FlipByte,
     Kill,
     KillRayProcess,
+    Maintenance,
     OverlapAttempts,
     Pause,
     SlowWrites,
     TearRename,
+    Terminate,
     TruncateFile,
 )
 from harness.scenario.rules import RefusedValueError
-from harness.scenario.triggers import AfterSeconds, AtMarker, AtStep, OnEffect, OnLog
+from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, OnEffect, OnLog
 
 JOB = Workload(name="job", command=("job",))
+SILENT = Workload(name="job", command=("job",), speaks_protocol=False)
 KILL = Injection(fault=Kill(), at=AtStep(step=1))
 
 
@@ -84,6 +89,14 @@ REFUSED: list[tuple[Callable[[], object], str, object]] = [
     (lambda: AtMarker(event="Save Begin"), "event", "Save Begin"),
     (lambda: AtMarker(event="step", nth=0), "nth", 0),
     (lambda: AtMarker(event="step", rank=-2), "rank", -2),
+    (lambda: AtOperation(operation="write", path="/data"), "path", "/data"),
+    (lambda: AtOperation(operation="write", path="step_*/../x"), "path", "step_*/../x"),
+    (lambda: AtOperation(operation="write", path=""), "path", ""),
+    (lambda: AtOperation(operation="write", path="x", nth=0), "nth", 0),
+    (lambda: AtOperation(operation="write", path="x", after="Save Begin"), "after", "Save Begin"),
+    (lambda: AtOperation(operation="write", path="x", after="save.begin", after_nth=0), "after_nth", 0),
+    (lambda: AtOperation(operation="write", path="x", after_nth=2), "after_nth", 2),
+    (lambda: AtOperation(operation="write", path="x", rank=-1), "rank", -1),
     (lambda: OnLog(pattern="("), "pattern", "("),
     (lambda: OnLog(pattern="x", nth=0), "nth", 0),
     (lambda: AfterSeconds(seconds=-0.5), "seconds", -0.5),
@@ -109,6 +122,7 @@ REFUSED: list[tuple[Callable[[], object], str, object]] = [
     (lambda: LogPatterns(step="step"), "step", "step"),
     (lambda: LogPatterns(done="*"), "done", "*"),
     (lambda: Outside(inspect_timeout_s=0.0), "inspect_timeout_s", 0.0),
+    (lambda: Outside(recovery_timeout_s=-1.0), "recovery_timeout_s", -1.0),
     (lambda: Outside(result="/tmp/x"), "result", "/tmp/x"),
     (lambda: Workload(name="My Job", command=("x",)), "name", "My Job"),
     (lambda: Workload(name="job", command=()), "command", ()),
@@ -141,6 +155,11 @@ REFUSED: list[tuple[Callable[[], object], str, object]] = [
     (lambda: scenario(injections=(injection(victim=Victim(task=1)),)), "injections[0].victim.task", 1),
     (lambda: scenario(injections=(injection(victim=Victim(rank=1)),)), "injections[0].victim.rank", 1),
     (lambda: scenario(injections=(injection(attempts=(0, 4)),)), "injections[0].attempts", 4),
+    (
+        lambda: scenario(workload=SILENT, injections=(KILL, injection(at=AtOperation(operation="rename", path="x", after="save.end")))),
+        "injections[1].at.after",
+        "save.end",
+    ),
 ]
 
 
@@ -153,6 +172,10 @@ def test_a_refusal_names_the_field_and_the_value_and_says_what_would_be_right(ma
     assert str(caught.value) == f"{field} is {value!r}: {caught.value.advice}"
 
 
+def test_a_silent_job_is_held_at_operations_that_are_counted_from_its_start():
+    assert scenario(workload=SILENT, injections=(injection(at=AtOperation(operation="rename", path="x", nth=2)),)).injections
+
+
 @given(st.permutations(["first", "second", "third"]), st.sampled_from(["first", "second", "third"]))
 def test_an_effect_can_only_be_waited_for_after_it_was_declared(order: list[str], waited_for: str):
     made = [injection(name=name) if name != "third" else injection(name=name, at=OnEffect(of=waited_for)) for name in order]
@@ -161,6 +184,42 @@ def test_an_effect_can_only_be_waited_for_after_it_was_declared(order: list[str]
     else:
         with pytest.raises(RefusedValueError, match=r"at\.of is"):
             Schedule(injections=tuple(made))
+
+
+CPU_MAINTENANCE = Maintenance(profile="cloudrun-job-cpu-maintenance")
+
+
+def ends(*earlier: Injection, **fields: object) -> Schedule:
+    """A grace that is to end after these."""
+    return Schedule(injections=(*earlier, injection(fault=EndGrace(), at=AtMarker(event="sigterm"), **fields)))
+
+
+def test_a_grace_is_ended_only_where_one_has_begun():
+    notice = injection(fault=Terminate())
+    assert ends(notice)
+    assert ends(injection(fault=Terminate(), attempts=(0, 2)), attempts=(2,))
+    assert ends(notice, injection(fault=Terminate(), attempts=(1,)), attempts=(0, 1))
+    assert ends(injection(fault=Terminate(), victim=Victim(task=2, rank=1)), victim=Victim(task=2, rank=1))
+    assert ends(injection(fault=Maintenance()))
+    assert ends(injection(fault=CancelExecution()), victim=Victim(task=3))
+    assert Schedule(injections=(notice, injection(fault=EndGrace(), at=OnEffect(of="1-terminate"))))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "fields"),
+    [
+        ((), {}),
+        ((KILL,), {}),
+        ((injection(fault=CPU_MAINTENANCE),), {}),
+        ((injection(fault=Terminate()),), {"attempts": (0, 1)}),
+        ((injection(fault=Terminate()),), {"victim": Victim(rank=0)}),
+        ((injection(fault=Terminate(), victim=Victim(rank=0)),), {}),
+        ((injection(fault=Terminate(), victim=Victim(task=1)),), {}),
+    ],
+)
+def test_a_grace_that_has_not_begun_for_the_victim_is_not_ended(earlier: tuple[Injection, ...], fields: dict[str, object]):
+    with pytest.raises(RefusedValueError, match=r"fault\.type is 'end-grace'.*an earlier injection gives notice"):
+        ends(*earlier, **fields)
 
 
 @given(st.lists(st.sampled_from(["", "x", "y", "1-kill", "2-kill"]), min_size=1, max_size=4))
@@ -232,3 +291,13 @@ def test_whatever_is_no_document_is_refused_and_nothing_else_happens(data: bytes
 def test_text_that_is_no_document_is_refused(data: str | bytes):
     with pytest.raises(InvalidDocumentError):
         decode(data, Scenario, document="x")
+
+
+def test_where_no_words_are_known_none_are_offered():
+    class Dated(msgspec.Struct):
+        made_at: datetime
+
+    with pytest.raises(InvalidDocumentError) as refused:
+        decode(b'{"made_at": "yesterday"}', Dated, document="plan.json")
+
+    assert str(refused.value) == "plan.json: made_at: Invalid RFC3339 encoded datetime"

@@ -1,7 +1,7 @@
 """Time to pixels."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.report.timeline.scale import TICK_GAP_PX, Scale, round_step
@@ -45,6 +45,7 @@ def test_a_close_up_counts_from_its_fault():
     assert labels == ["−10 ms", "−5 ms", "0", "+5 ms", "+10 ms", "+15 ms", "+20 ms"]
 
 
+@example(5.960464477539063e-08, 5.960464477539063e-08, 900719926.1796875)
 @given(SECONDS, SECONDS, st.one_of(st.none(), SECONDS))
 def test_ticks_lie_inside_in_order_and_never_touch(one_s, other_s, zero_s):
     begin_s, end_s = sorted((one_s, other_s))

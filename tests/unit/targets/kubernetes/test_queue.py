@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.capabilities import Processes, QueueHost
+from harness.quantities import whole_number
 from harness.targets.kubernetes.api import (
     CLUSTER_QUEUES,
     JOBS,
@@ -14,7 +15,6 @@ from harness.targets.kubernetes.api import (
     WORKLOADS,
     ApiError,
     Object,
-    whole_number,
 )
 from harness.targets.kubernetes.needs import PRIORITY_LABEL, QUEUE_LABEL
 from harness.targets.kubernetes.occupying import JOB_NAME_LABEL, PRIORITY, occupant_name
@@ -60,7 +60,9 @@ def test_it_is_what_faults_ask_for(host) -> None:
 
 def test_one_flavor_gets_another_quota_and_the_others_keep_theirs(host) -> None:
     assert host.quota_of("on-demand") == 16
-    assert host.quota_undo("on-demand") == (RestoreQuota(queue="cluster-queue", flavor="on-demand", resource=TPU, quota="16"),)
+    assert host.quota_undo("on-demand", to=4) == (
+        RestoreQuota(queue="cluster-queue", flavor="on-demand", resource=TPU, quota="16", wrote="4"),
+    )
     host.set_quota("on-demand", 4)
 
     assert nominal_quota(queue_of(host), "on-demand") == "4"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.clock import ManualClock
@@ -88,6 +89,14 @@ def test_what_is_gone_needs_nothing(host) -> None:
         "node nobody is gone; no quota to restore: there is no queue 'cluster-queue' with flavor 'on-demand' of google.com/tpu; "
         "resourcequotas chaos-harness-limit is gone; workload job-0-workload is gone"
     )
+
+
+@pytest.mark.parametrize(("stands", "wrote", "then"), [(0, "0", "16"), (8, "0", "8"), (1000, "1k", "16"), (8, "", "16")])
+def test_a_quota_that_somebody_has_changed_since_is_told_and_left(host, stands, wrote, then) -> None:
+    host.set_quota("on-demand", stands)
+    said = restore(host, msgspec.structs.replace(QUOTA, wrote=wrote))
+    assert nominal_quota(host.get(CLUSTER_QUEUES, "cluster-queue"), "on-demand") == then
+    assert ("somebody has changed it since, and it is left" in said) is (then != "16")
 
 
 def test_one_that_fails_keeps_no_other_from_being_done(host) -> None:

@@ -1,0 +1,1 @@
+"""How the services are spoken: gRPC and REST, over loopback."""

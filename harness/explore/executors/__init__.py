@@ -1,0 +1,1 @@
+"""Where recoveries are tried: workers on this machine, or an existing Ray cluster. Both let the same worker do it."""

@@ -1,0 +1,68 @@
+"""The setting of a process that several threads have at once."""
+
+import threading
+
+import pytest
+
+from harness.targets.local import subreaper as room
+from harness.targets.local.subreaper import Subreaper
+
+
+class Kernel:
+    """Keeps the setting; another thread comes when it is first set."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.comes: threading.Thread | None = None
+
+    def set(self, value: int) -> None:
+        self.value = value
+        comes, self.comes = self.comes, None
+        if comes is not None:
+            comes.start()
+            comes.join(0.1)  # it waits for us, or else does its work in between
+
+    def is_set(self) -> bool:
+        return bool(self.value)
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel()
+    monkeypatch.setattr(room, "_set", made.set)
+    monkeypatch.setattr(room, "_is_set", made.is_set)
+    return made
+
+
+def test_what_two_threads_acquire_at_once_is_restored_when_both_have_released_it(kernel: Kernel):
+    shared = Subreaper()
+    other = kernel.comes = threading.Thread(target=shared.acquire)
+
+    shared.acquire()
+    other.join()
+    assert kernel.value == 1
+    shared.release()
+    assert kernel.value == 1, "the other has it still"
+    shared.release()
+    assert kernel.value == 0
+
+
+def test_who_acquires_while_another_releases_has_it(kernel: Kernel):
+    shared = Subreaper()
+    shared.acquire()
+    other = kernel.comes = threading.Thread(target=shared.acquire)
+
+    shared.release()
+    other.join()
+
+    assert kernel.value == 1
+
+
+def test_what_was_set_before_us_stays_set(kernel: Kernel):
+    kernel.value = 1
+    shared = Subreaper()
+
+    shared.acquire()
+    shared.release()
+
+    assert kernel.value == 1
