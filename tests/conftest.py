@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.targets.local.subreaper import adopts_orphans
+
 for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         # So does a shell start what it puts into the background, and nohup; whatever the tests start and interrupt would inherit it.
@@ -29,6 +31,14 @@ def own_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(tempfile, "tempdir", temporary)
         yield
     shutil.rmtree(temporary, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def adopts_as_before() -> Iterator[None]:
+    """Whether this process adopts orphans is afterwards as it was: else those of any later test would be its children, and stay zombies."""
+    before = adopts_orphans()
+    yield
+    assert adopts_orphans() == before
 
 
 @pytest.fixture

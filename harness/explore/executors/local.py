@@ -46,9 +46,9 @@ class LocalExecutor:
         self._has_company = has_company or jobs > 1
         self._workers: list[WorkerProcess] = []
         self._recipe: Recipe | None = None
-        self._made, self._is_open = 0, True
+        self._made = 0
         self._root = make_scratch_directory(run_id)
-        subreaper.acquire()
+        subreaper.acquire(self)
 
     def __enter__(self) -> Self:
         return self
@@ -91,9 +91,7 @@ class LocalExecutor:
             end_processes(self._run_id, self._clock)
         finally:
             shutil.rmtree(self._root, ignore_errors=True)
-            if self._is_open:
-                self._is_open = False
-                subreaper.release()
+            subreaper.release(self)
 
     def _assign(self, waiting: deque[StateTask], losses: Counter[str], recipe: Recipe, deadline_s: float) -> Iterator[Tried]:
         """Give each idle worker a task, and start workers as far as there is something to do; what has begun once is always finished."""

@@ -21,7 +21,7 @@ class Station:
     def __init__(self, make_setup: Callable[[], Setup], clock: Clock) -> None:
         self._make_setup, self._clock = make_setup, clock
         self._worker: WorkerProcess | None = None
-        subreaper.acquire()
+        subreaper.acquire(self)
 
     def try_state(self, task: StateTask) -> Answer:
         """Try recovery from a state; a lost worker is replaced, and when that is lost too, so is the state.
@@ -42,7 +42,7 @@ class Station:
     def close(self) -> None:
         """End the worker, with all that it started."""
         self._end()
-        subreaper.release()
+        subreaper.release(self)
 
     def _ask(self, task: StateTask) -> Answer:
         if self._worker is not None and not self._worker.is_there():  # it had nothing to do for too long

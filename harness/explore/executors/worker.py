@@ -33,7 +33,7 @@ class _AbandonedError(Exception):
 
 def main(descriptor: int) -> int:
     """Serve; returns the exit code."""
-    subreaper.acquire()
+    subreaper.acquire(main)
     with socket.socket(fileno=descriptor) as peer, peer.makefile("rb") as lines:
         setup = decode(lines.readline(), Setup)
         peer.settimeout(setup.idle_s_max)

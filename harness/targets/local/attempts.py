@@ -44,8 +44,8 @@ class LocalAttempts:
             self._sockets = make_socket_directory(self._launch.run_id)
             resources.callback(shutil.rmtree, self._sockets, ignore_errors=True)
         resources.callback(remove_scratch_directories, self._launch.run_id)  # of an attempt that an interrupt kept from being held
-        subreaper.acquire()
-        resources.callback(subreaper.release)
+        resources.callback(subreaper.release, self)  # before it is acquired: an interrupt may come between the two
+        subreaper.acquire(self)
         resources.callback(self._end_escaped, held)
 
     def start(self, key: AttemptKey, selector: selectors.BaseSelector) -> Attempt:

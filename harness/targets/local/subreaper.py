@@ -26,26 +26,26 @@ class Subreaper:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._holders = 0
+        self._holders: set[object] = set()
         self._was_set_before = False
         self._leaders: set[int] = set()
 
-    def acquire(self) -> None:
-        """Adopt orphans from now on. SIGCHLD must not be ignored, or the kernel would swallow exit statuses."""
+    def acquire(self, holder: object) -> None:
+        """Adopt orphans until this one releases it. SIGCHLD must not be ignored, or the kernel would swallow exit statuses."""
         with self._lock:
-            if self._holders == 0:
+            if not self._holders:
                 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                self._was_set_before = _is_set()
-                _set(1)
-            self._holders += 1
+                self._was_set_before = adopts_orphans()
+            self._holders.add(holder)  # first, so that who is interrupted here releases it
+            _set(1)
 
-    def release(self) -> None:
-        """Undo one ``acquire``; the last one restores what was before."""
+    def release(self, holder: object) -> None:
+        """Undo the ``acquire`` of this one, if it has come to that; the last one restores what was before."""
         with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
+            if self._holders == {holder}:
                 _set(int(self._was_set_before))
+            self._holders.discard(holder)
 
     def add_leader(self, pid: int) -> None:
         """Name a child that is waited for by its own group: it is no orphan."""
@@ -62,7 +62,7 @@ class Subreaper:
 
         Every descendant is below one of our children, since orphans come to us, and listing those is cheap.
         """
-        if not _is_set():
+        if not adopts_orphans():
             return True
         try:
             children = {int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_bytes().split()}
@@ -89,7 +89,8 @@ def _set(value: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(value), 0, 0, 0)
 
 
-def _is_set() -> bool:
+def adopts_orphans() -> bool:
+    """Whether this process is the parent of its orphaned descendants now."""
     if not sys.platform.startswith("linux"):
         return False
     value = ctypes.c_int(0)

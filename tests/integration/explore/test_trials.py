@@ -29,7 +29,7 @@ def trials(tmp_path: Path) -> Iterator[Open]:
     """Opens trials by a recipe; afterwards nothing of them runs."""
     opened: list[Trials] = []
     run_id = uuid.uuid4().hex
-    subreaper.acquire()
+    subreaper.acquire(run_id)
 
     def open_trials(recipe: Recipe) -> Trials:
         place = Place(tmp_path / f"place{len(opened)}", run_id=run_id, recipe=recipe, surroundings=inherited(os.environ))
@@ -39,7 +39,7 @@ def trials(tmp_path: Path) -> Iterator[Open]:
     yield open_trials
     for each in opened:
         each.close()
-    subreaper.release()
+    subreaper.release(run_id)
     assert left_behind(run_id) == []
 
 

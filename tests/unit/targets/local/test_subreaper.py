@@ -30,29 +30,29 @@ class Kernel:
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
     monkeypatch.setattr(room, "_set", made.set)
-    monkeypatch.setattr(room, "_is_set", made.is_set)
+    monkeypatch.setattr(room, "adopts_orphans", made.is_set)
     return made
 
 
 def test_what_two_threads_acquire_at_once_is_restored_when_both_have_released_it(kernel: Kernel):
     shared = Subreaper()
-    other = kernel.comes = threading.Thread(target=shared.acquire)
+    other = kernel.comes = threading.Thread(target=shared.acquire, args=("the other",))
 
-    shared.acquire()
+    shared.acquire("one")
     other.join()
     assert kernel.value == 1
-    shared.release()
+    shared.release("one")
     assert kernel.value == 1, "the other has it still"
-    shared.release()
+    shared.release("the other")
     assert kernel.value == 0
 
 
 def test_who_acquires_while_another_releases_has_it(kernel: Kernel):
     shared = Subreaper()
-    shared.acquire()
-    other = kernel.comes = threading.Thread(target=shared.acquire)
+    shared.acquire("one")
+    other = kernel.comes = threading.Thread(target=shared.acquire, args=("the other",))
 
-    shared.release()
+    shared.release("one")
     other.join()
 
     assert kernel.value == 1
@@ -62,7 +62,20 @@ def test_what_was_set_before_us_stays_set(kernel: Kernel):
     kernel.value = 1
     shared = Subreaper()
 
-    shared.acquire()
-    shared.release()
+    shared.acquire("one")
+    shared.release("one")
+
+    assert kernel.value == 1
+
+
+def test_who_has_released_it_or_never_come_to_acquire_it_takes_it_from_nobody(kernel: Kernel):
+    shared = Subreaper()
+    shared.acquire("one")
+
+    shared.release("interrupted before it acquired")
+    assert kernel.value == 1
+    shared.release("one")
+    shared.release("one")
+    shared.acquire("another")
 
     assert kernel.value == 1
