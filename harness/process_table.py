@@ -38,7 +38,9 @@ class ProcessTable:
         self.rows = {row.pid: row for row in rows}
 
     def carrying(self, marks: Sequence[bytes]) -> set[int]:
-        """Those whose environment has all the entries ``marks``; this process is never among them."""
+        """Those whose environment has all the entries ``marks``: without any nobody, and this process is never among them."""
+        if not marks:
+            return set()
         return {pid for pid in self.rows if pid != os.getpid() and _carries(pid, marks)}
 
     def beginners(self, parent: int) -> set[int]:

@@ -25,9 +25,10 @@ def google_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return
     from harness.emulator.session import emulated_session
 
-    with pytest.MonkeyPatch.context() as patch, emulated_session():
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))  # first: the session is struck off where it was written down
+        with emulated_session():
+            yield
 
 
 @pytest.fixture(params=TRAITS)

@@ -1,5 +1,6 @@
 """What a run leaves behind when its luck is bad: the harness killed or interrupted at any moment, a full disk, jobs that behave badly."""
 
+import contextlib
 import json
 import os
 import signal
@@ -130,12 +131,9 @@ def left_behind(here: Path) -> list[str]:
     """Processes that work below the directory of the test, but for those of the harness itself."""
     found = []
     for process in psutil.process_iter():
-        try:
-            environment = process.environ()
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-        if environment.get("CHECKPOINT_DIR", "").startswith(str(here)) and process.status() != psutil.STATUS_ZOMBIE:
-            found.append(f"{process.pid} {process.status()} {' '.join(process.cmdline())}")
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.environ().get("CHECKPOINT_DIR", "").startswith(str(here)) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid} {process.status()} {' '.join(process.cmdline())}")
     return found
 
 

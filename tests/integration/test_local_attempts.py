@@ -56,6 +56,7 @@ def test_the_end_of_a_ranks_notice_does_not_reach_the_process_that_has_become_th
     assert run.target.terminate(Processes(task=0, attempt=0, rank=1), cause="fault") == (first,)
     second = run.until(Booted, lambda event: event.rank == 1, nth=2).pid
     run.finish()
+    run.stop()
 
     assert second not in (0, first)
     assert [event.pid for event in run.of(StepDone)] == [second]
@@ -70,6 +71,7 @@ def test_the_end_of_a_ranks_notice_ends_what_does_not_heed_it(tmp_path):
 
     run.target.terminate(Processes(task=0, attempt=0, rank=1), cause="fault")
     run.finish()
+    run.stop()
 
     assert [(event.signal, event.cause, event.pids) for event in run.of(SignalSent)] == [
         ("SIGTERM", "fault", (pid,)),

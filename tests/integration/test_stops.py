@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.history import OperationReached
+from harness.process_table import read_row
 from harness.protocol.attempt_key import AttemptKey
 from harness.scenario.triggers import AtOperation
 from harness.targets.local.stops import StopsDoor, held_at, stops_available
@@ -106,7 +107,7 @@ def test_its_death_takes_the_job_along_and_changes_nothing_more(stage: Stage) ->
     job.wait(PATIENCE_S)
 
     end_s = time.monotonic() + PATIENCE_S
-    while Path(f"/proc/{held.pid}/stat").exists() and "Z" not in Path(f"/proc/{held.pid}/stat").read_text().split(")")[1][:3]:
+    while (row := read_row(held.pid)) is not None and row.state != "gone":
         assert time.monotonic() < end_s, "the job outlived its supervisor"
     assert not (stage.root / "a").exists()
 

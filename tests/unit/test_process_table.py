@@ -53,6 +53,10 @@ def test_a_process_that_is_not_there_has_no_family(table):
     assert table.family([-99]) == set()
 
 
+def test_without_a_mark_nobody_carries_it(table):
+    assert read_table().carrying([]) == set()
+
+
 def test_a_zombie_is_not_alive(table):
     assert table.is_alive(-10)
     assert not table.is_alive(-14)

@@ -122,18 +122,20 @@ class WorkerProcess:
         Raises:
             TimeoutError: When something withstands.
         """
-        self._peer.close()
+        known: set[int] = set()
         if self._process.returncode is None:
+            known = read_table().family([self.pid])  # who ends with it has no environment any more to be known by
             self._process.kill()
             self._process.wait()
+        self._peer.close()
         subreaper.remove_leader(self.pid)
         deadline_s = self._clock.monotonic_s() + END_S_MAX
-        while left := self._left_behind():
+        while left := self._left_behind() | {pid for pid in known if subreaper.reap(pid)}:
             if self._clock.monotonic_s() >= deadline_s:
                 raise TimeoutError(f"processes {sorted(left)} of a worker were killed and are still there after {END_S_MAX:g} s")
             for pid in left:
                 send(pid, signal.SIGKILL)
-                subreaper.reap(pid)
+            known |= left
             self._clock.sleep(END_ROUND_S)
 
     def _left_behind(self) -> set[int]:

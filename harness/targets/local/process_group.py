@@ -119,9 +119,8 @@ class ProcessGroup:
         for pid in alive:
             send(pid, signal.SIGKILL)
         self._killed |= alive
-        for pid in (family | self._killed) - {self.pid}:
-            subreaper.reap(pid)
-        return not alive
+        ending = [pid for pid in (family | self._killed) - {self.pid} if subreaper.reap(pid)]  # without an environment: in no family
+        return not alive and not ending
 
     def state_of(self, pid: int) -> str | None:
         """``running``, ``stopped`` or ``gone``; None when this attempt knows no such process."""

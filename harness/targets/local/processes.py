@@ -49,14 +49,12 @@ def end_processes(run_id: str, clock: Clock) -> list[int]:
         # Asked before who is the run's: whoever sets up its environment between the two looks is seen by one of them.
         are_beginning = clock.monotonic_s() < began_s + BEGIN_S_MAX and bool(table.beginners(os.getpid()))
         found = _processes_in(table, run_id)
-        if not found and not are_beginning:
-            break
+        ending = [pid for pid in killed if subreaper.reap(pid)]  # without an environment
+        if not found and not ending and not are_beginning:
+            return []
         for pid in found:
             send(pid, signal.SIGKILL)
         killed.update(found)
         if clock.monotonic_s() >= deadline_s:
-            return found
+            return sorted({*found, *ending})
         clock.sleep(END_ROUND_S)
-    for pid in killed:
-        subreaper.reap(pid)
-    return []

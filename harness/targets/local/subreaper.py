@@ -72,12 +72,13 @@ class Subreaper:
             have_none = children <= self._leaders
         return not have_none or not Path("/proc/thread-self/children").exists()  # CONFIG_PROC_CHILDREN
 
-    def reap(self, pid: int) -> None:
-        """Wait for an adopted child that has ended, without blocking; nothing happens when it is not ours, still runs, or is a leader."""
+    def reap(self, pid: int) -> bool:
+        """Wait for an adopted child without blocking; whether it has still to end. Nothing happens when it is not ours, or is a leader."""
         with self._lock:  # nobody becomes a leader between the two
             if pid not in self._leaders:
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
+                    return os.waitpid(pid, os.WNOHANG)[0] == 0
+        return False
 
 
 subreaper = Subreaper()

@@ -63,6 +63,15 @@ def test_every_state_is_answered_once_by_as_many_workers_as_were_asked_for(execu
     assert [codes[task.state] for task in tasks] == [0, 0] + [75] * 7  # a newer attempt owns the directory
 
 
+def test_whoever_has_ended_has_been_waited_for(executor) -> None:
+    before = set(psutil.Process().children())
+    opened = executor()
+    list(opened.try_all(named(4), linear(recover=WARM), deadline_s=NEVER))
+    opened.close()
+
+    assert set(psutil.Process().children()) <= before
+
+
 def test_states_are_tried_in_their_order(executor) -> None:
     assert [tried.state for tried in executor(jobs=1).try_all(named(5), shell("true"), deadline_s=NEVER)] == [
         task.state for task in named(5)

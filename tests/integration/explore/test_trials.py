@@ -178,18 +178,20 @@ def test_output_that_a_child_holds_open_is_not_waited_for(trials: Open) -> None:
 DAEMON = """
 if os.fork() == 0:
     os.setsid()
-    if os.fork() == 0:
+    daemon = os.fork()
+    if daemon == 0:
         os.execve('/bin/sleep', ['sleep', '600'], {})
+    Path(told).write_text(str(daemon))
     os._exit(0)
 os.wait()
 """
 
 
-def test_a_daemon_that_has_left_session_parents_and_environment_is_ended(trials: Open) -> None:
-    before = set(psutil.pids())
-    first(trials(python(DAEMON)))
+def test_a_daemon_that_has_left_session_parents_and_environment_is_ended(trials: Open, tmp_path: Path) -> None:
+    told = tmp_path / "daemon"
+    first(trials(python(f"told = {str(told)!r}{DAEMON}")))
 
-    assert not [pid for pid in set(psutil.pids()) - before if psutil.Process(pid).name() == "sleep"]
+    assert not psutil.pid_exists(int(told.read_text()))
 
 
 # ---- what it says ----------------------------------------------------------------------------------------------------

@@ -101,13 +101,18 @@ def open_emulator(root, **fields):
     return emulator
 
 
+def below():
+    """The processes below this one: other tests, too, may have left some that have ended."""
+    return set(psutil.Process().children(recursive=True))
+
+
 @pytest.fixture
 def emulator(tmp_path):
-    before = set(threading.enumerate())
+    before, processes = set(threading.enumerate()), below()
     with open_emulator(tmp_path / "emulator", platform=Platform(grace_s=0.5)) as emulator:
         yield emulator
     LOGS.pop(emulator)
-    assert psutil.Process().children(recursive=True) == []
+    assert below() <= processes
     assert [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("emulator")] == []
 
 
@@ -514,7 +519,7 @@ def test_the_state_tells_projects_executions_and_operations(clients):
 
 
 def test_closing_ends_what_runs_and_who_waits(tmp_path):
-    emulator = open_emulator(tmp_path)
+    before, emulator = below(), open_emulator(tmp_path)
     with grpc.insecure_channel(emulator.endpoints.grpc) as channel:
         clients = Clients(emulator, channel)
         running = clients.run("trap '' TERM; setsid sleep 60 & echo up; sleep 60", execution={"task_count": 2})
@@ -527,7 +532,7 @@ def test_closing_ends_what_runs_and_who_waits(tmp_path):
     emulator.close()
     LOGS.pop(emulator)
 
-    assert psutil.Process().children(recursive=True) == []
+    assert below() <= before
     assert isinstance(running, operation.Operation)
     assert isinstance(running.operation, operations_pb2.Operation)
 
@@ -549,8 +554,9 @@ def test_a_defect_of_the_emulator_ends_the_execution_and_leaves_nothing_running(
     def fail(entries):
         raise RuntimeError("a defect")
 
+    before = below()
     clients.emulator.log.append = fail
     execution = clients.wait(clients.run("echo up; sleep 60"))
 
     assert completed(execution).message.endswith("the emulator has failed")
-    assert psutil.Process().children(recursive=True) == []
+    assert below() <= before

@@ -36,9 +36,10 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playing]:
             )
         return played[key]
 
-    with pytest.MonkeyPatch.context() as patch, emulated_session():
-        patch.setenv("XDG_STATE_HOME", str(home / "state"))
-        yield play
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(home / "state"))  # first: the session is struck off where it was written down
+        with emulated_session():
+            yield play
 
 
 def findings(run: Run) -> list[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """The setting of a process that several threads have at once."""
 
+import os
+import signal
 import threading
 
 import pytest
@@ -56,6 +58,17 @@ def test_who_acquires_while_another_releases_has_it(kernel: Kernel):
     other.join()
 
     assert kernel.value == 1
+
+
+def test_a_child_is_reaped_once_it_has_ended_and_until_then_it_has_to():
+    shared, child = Subreaper(), os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
+
+    assert shared.reap(child)
+    os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert not shared.reap(child)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(child, os.WNOHANG)
 
 
 def test_what_was_set_before_us_stays_set(kernel: Kernel):
