@@ -1,6 +1,8 @@
 """``harness run --target gcp``: a plan first, which changes nothing; then, from the plan alone, the runs."""
 
 import contextlib
+import hashlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,6 +20,7 @@ from harness.clock import Clock
 from harness.config import GcpTable, read_gcp
 from harness.environment import changed_environment
 from harness.errors import UsageError
+from harness.history import read_document
 from harness.runner.golden import golden_scenario, is_needed
 from harness.scenario import Scenario
 from harness.undo import identify
@@ -209,6 +212,9 @@ def _limits(asked: AskedOfProject, table: GcpTable) -> "Limits":
     from harness.targets.gcp.plan import Limits
 
     said = {name: value for name, value in asked.limits.items() if value is not None}
+    for name, value in said.items():
+        if not math.isfinite(value):
+            raise UsageError(f"--{name.replace('_', '-')} {value}: a finite number is needed, for a limit is what a plan must stay within")
     of = {"blast_radius": table.limits.blast_radius, "gpu_hours": table.limits.gpu_hours, "duration_s": table.limits.duration_s} | said
     return Limits(blast_radius=int(of["blast_radius"]), gpu_hours=of["gpu_hours"], duration_s=of["duration_s"])
 
@@ -229,6 +235,16 @@ def _accelerators(place: "Place", scenario: Scenario, root: Path) -> "Accelerato
     return accelerators_of(scenario, root)
 
 
+def _files(place: "Place", scenario: Scenario, root: Path) -> dict[str, str]:
+    """The manifests that a scenario names, with digests of what they hold; of one that cannot be read none."""
+    digests: dict[str, str] = {}
+    for name in (scenario.cluster.manifest, scenario.cluster.queues):
+        if name and place.is_of_cluster:
+            with contextlib.suppress(OSError):  # whoever reads what it says tells why
+                digests[name] = hashlib.sha256(read_document(root / name)).hexdigest()
+    return digests
+
+
 def _made(project: Project, chosen: Sequence[Scenario], *, seed: int, clock: Clock, jobs: int, repeats: int, root: Path) -> "Plan":
     from harness.targets.gcp.calling import Caller
     from harness.targets.gcp.connection import connect
@@ -245,6 +261,7 @@ def _made(project: Project, chosen: Sequence[Scenario], *, seed: int, clock: Clo
             executions=repeats + (GOLDEN_RUNS if golden is not None else 0),
             uninterrupted=golden,
             accelerators=_accelerators(project.place, scenario, root),
+            files=_files(project.place, scenario, root),
         )
         for scenario in chosen
         for golden in (compared[scenario.name],)

@@ -1,7 +1,7 @@
 """``harness reproduce``: what a log export tells of an incident, kept as a run, and its scenario run here."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -31,12 +31,15 @@ from harness.incidents import (
 )
 from harness.incidents.comparison import Comparison, compare
 from harness.incidents.directory import Kept, keep_incident
+from harness.incidents.entries import Entry
 from harness.incidents.timeline import Timeline
 from harness.report import write_index, write_run
 from harness.runner import Options, run_scenario
 from harness.scenario import Scenario, Workload
 from harness.store import RunDirectory, RunStore
 from harness.targets import create
+from harness.targets.gcp.private_keys import KeyLines
+from harness.targets.gcp.secrets import Secrets, redact, redact_document
 from harness.verdict import Outcome
 
 STAND_IN = "counter"
@@ -114,7 +117,7 @@ def job_asked_for(*, config: Path | None, workload: str, catalogue: str, root: P
 
 
 def entries_asked_for(export: str, *, project: str, execution: str) -> Export:
-    """The entries that were asked for: of a file, of standard input, or of a project's log as it is now.
+    """The entries that were asked for: of a file, of standard input, or of a project's log as it is now; without credentials.
 
     Raises:
         UsageError: When it is none of these, or two of them, or the file cannot be read.
@@ -133,9 +136,22 @@ def entries_asked_for(export: str, *, project: str, execution: str) -> Export:
                 f"the log of project {project} has no entry of an execution {execution!r}; name another: "
                 f"`gcloud run jobs executions list --project {project}` shows them, and a log is kept for its retention only"
             )
-        return found
+        return masked(found)
     data = read_stream(sys.stdin.buffer, "standard input") if export == "-" else read_file(Path(export))
-    return read_export(data, tell=Progress(SystemClock()))
+    return masked(read_export(data, tell=Progress(SystemClock())))
+
+
+def masked(export: Export) -> Export:
+    """The same without credentials: jobs print them, and what is kept of an incident, its report first of all, is for others to read."""
+    keys = KeyLines(Secrets())
+    malformed = tuple(msgspec.structs.replace(each, problem=redact(each.problem), sample=redact(each.sample)) for each in export.malformed)
+    return replace(export, entries=tuple(_masked(entry, keys) for entry in export.entries), malformed=malformed)
+
+
+def _masked(entry: Entry, keys: KeyLines) -> Entry:
+    source = (entry.log, *entry.resource.values(), *entry.labels.values())
+    text, payload = keys.redact(source, entry.text), redact_document(entry.payload)
+    return msgspec.structs.replace(entry, text=text, payload=payload)
 
 
 def reproduce_incident(export: Export, job: AskedJob, ways: Ways, *, runs_dir: Path, clock: Clock) -> int:

@@ -17,6 +17,9 @@ from harness.explore.states import Cause
 AT_MOMENTS = frozenset({"truncated", "vanished"})
 """Causes of which there is one at a moment, or none: named after the file that was begun last, whichever of the open ones matters."""
 
+MISSING = frozenset({"omitted", "torn", "unsynced"})
+"""Causes of which something is missing that was done before."""
+
 BEGINNING = frozenset({"create", "open", "mkdir"})
 """Operations with which a file or directory begins: one of the same class after what is missing is that of the next save."""
 
@@ -37,12 +40,12 @@ def blame(states: Iterable[StateResult], journal: Journal) -> list[Blamed]:
     windows = [(stretch, _of_window(stretch, journal)) for stretch in stretches_of(sequences.pop(Cause(), []))]
     found += [Blamed(sight, reason) for stretch, reason in windows for sight in stretch.sights]
     alone: dict[tuple[int, int], list[Blamed]] = defaultdict(list)
-    for cause in sorted(sequences, key=lambda each: (len(_missing(each)), each)):
+    for cause in sorted(sequences, key=lambda each: (not _is_of_one(each), len(_missing(each)), each)):
         explained, rest = _explain(sequences[cause], windows)
         if cause.kind in AT_MOMENTS:
             by_earlier, rest = _explain_by_earlier(rest, whole, found)
             explained += by_earlier
-        if len(_missing(cause)) > 1:
+        if not _is_of_one(cause):
             by_one, rest = _explain_by_one(rest, alone)
             explained += by_one
         found += explained
@@ -50,7 +53,7 @@ def blame(states: Iterable[StateResult], journal: Journal) -> list[Blamed]:
             reason = _of_cause(cause, stretch, journal, right_at=_right_before(stretch, whole))
             for sight in stretch.sights:
                 found.append(Blamed(sight, reason))
-                if len(_missing(cause)) == 1:
+                if _is_of_one(cause):
                     alone[cause.operation, sight.at].append(found[-1])
     return settle(found)
 
@@ -79,9 +82,7 @@ def _explain(sequence: Sequence[Sight], windows: Sequence[tuple[Stretch, Blame]]
 def _is_within(sight: Sight, window: Stretch) -> bool:
     """Whether a moment is in a window, or an operation of the window is missing or torn: either way it was done by halves."""
     cause = sight.moment.cause
-    is_part = cause.kind in ("omitted", "torn") and (
-        window.holds(cause.operation) or (window.end is not None and cause.operation == window.end.at)
-    )
+    is_part = cause.kind in MISSING and (window.holds(cause.operation) or (window.end is not None and cause.operation == window.end.at))
     return is_part or window.holds(sight.at)
 
 
@@ -180,9 +181,14 @@ def _how(operation: int, second: Moment, journal: Journal) -> How:
 
 
 def _missing(cause: Cause) -> tuple[int, ...]:
-    """The operations that are missing or torn; of a second one ``models.posix_weak`` tells the index in the part: ``half and 17 zeros``."""
-    others = (word.partition(" ")[0] for word in cause.part.split("and ")[1:] if cause.kind in ("omitted", "torn"))
+    """The operations that are missing or torn; of others ``models.posix_weak`` tells the index in the part: ``half and 17 zeros``."""
+    others = (word.partition(" ")[0] for word in cause.part.split("and ")[1:] if cause.kind in MISSING)
     return (cause.operation, *(int(word) for word in others if word.isdigit()))
+
+
+def _is_of_one(cause: Cause) -> bool:
+    """Whether one operation alone makes the difference."""
+    return cause.kind != "unsynced" and len(_missing(cause)) == 1
 
 
 def _is_elsewhere(operation: int, stretch: Stretch, journal: Journal) -> bool:

@@ -59,13 +59,22 @@ class BlobStore:
             if isinstance(thing, File):
                 self.keep(thing.content, data)
 
-    def materialise(self, pieces: Sequence[Piece], directory: Path, *, changed: Sequence[int] = (), links_files: bool = False) -> None:
+    def materialise(
+        self,
+        pieces: Sequence[Piece],
+        directory: Path,
+        *,
+        changed: Sequence[int] = (),
+        links: Sequence[Sequence[int]] = (),
+        links_files: bool = False,
+    ) -> None:
         """Make the tree of a state in a directory that is not there yet; what was made of it is removed when it fails.
 
         Args:
             pieces: All that is in it, parents first.
             directory: Where.
             changed: Indexes of pieces in the order in which they get their times of modification, the last one now.
+            links: Indexes of pieces that are names of one file, those of each.
             links_files: Whether files are hard links to the contents: only for who never writes in place. They are not writable, which
                 stops everybody but root.
         """
@@ -79,6 +88,9 @@ class BlobStore:
         try:
             for piece in pieces:
                 self._make(piece, _path_of(piece, directory), links_files=links_files)
+            for first, *others in links:
+                for other in others:
+                    _link(_path_of(pieces[first], directory), _path_of(pieces[other], directory))
             if not links_files:
                 _set_times([_path_of(pieces[index], directory) for index in changed], newest_ns=directory.stat().st_mtime_ns)
         except OSError as error:
@@ -147,6 +159,12 @@ class BlobStore:
 
 def _path_of(piece: Piece, directory: Path) -> bytes:
     return os.fsencode(directory) + b"/" + real_path(piece.path)
+
+
+def _link(path: bytes, other: bytes) -> None:
+    """Make a copy of a file another name of it."""
+    os.unlink(other)  # noqa: PTH108 - a name that is no text
+    os.link(path, other)
 
 
 def _set_times(paths: Sequence[bytes], *, newest_ns: int) -> None:

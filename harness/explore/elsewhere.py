@@ -8,6 +8,7 @@ or looks like a cache, counts where it is named.
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.explore.content import Content
 from harness.explore.data_file import DataFile
@@ -60,7 +61,7 @@ def written_elsewhere(log: OperationLog, patterns: Mapping[str, str] | None, dat
     """
     saves = _saves(log, EntryReader(patterns))
     found = _found(log)
-    if not found or not saves:
+    if not found:
         return WrittenElsewhere()
     saved = [each for each in found if any(save.begins <= at < save.ends for save in saves for at in each.at)]
     named = _named(log, [each.path for each in saved], [each.path for each in found], data)
@@ -109,7 +110,7 @@ def _named(log: OperationLog, saved: Sequence[str], others: Sequence[str], data:
     Args:
         log: The recording.
         saved: Paths that were written while it saved.
-        others: These, and those that were written at any other time: of them only the whole path is looked for.
+        others: These, and those that were written at any other time: of them only the whole path is looked for, and links that lead there.
         data: Of the recording.
     """
     everything = _said(log, data)
@@ -119,7 +120,8 @@ def _named(log: OperationLog, saved: Sequence[str], others: Sequence[str], data:
     if len(saved) * len(everything) > SEARCHED_BYTES_MAX:
         return None
     own = [path for path in saved if any(real_path(name) in everything for name in _names(path, directories))]
-    return list(dict.fromkeys((*own, *_whole_paths_in(everything, others))))
+    linked = _below_links(log, others)
+    return list(dict.fromkeys((*own, *linked, *_whole_paths_in(everything, others))))
 
 
 def _said(log: OperationLog, data: DataFile) -> bytes:
@@ -144,6 +146,20 @@ def _pointers(entry: AnyEntry | Item) -> Iterator[tuple[str, Extent]]:
     elif isinstance(entry, MovedIn):
         for item in entry.items:
             yield item.target, item.data
+
+
+def _below_links(log: OperationLog, paths: Sequence[str]) -> list[str]:
+    """Those that lie in a directory to which a link leads."""
+    tops = {os.path.normpath(Path(log.header.root, path).parent / target) for path, target in _links(log)} - {"/"}
+    return [path for path in paths if any(path.startswith(f"{top}/") for top in tops)]
+
+
+def _links(log: OperationLog) -> Iterator[tuple[str, str]]:
+    """Paths of links below the checkpoint directory, and where they lead."""
+    for entry in (*log.header.initial, *log.entries):
+        for each in entry.items if isinstance(entry, MovedIn) else (entry,):
+            if isinstance(each, Symlinked | Item) and each.target:
+                yield each.path, each.target
 
 
 def _whole_paths_in(everything: bytes, paths: Sequence[str]) -> Iterator[str]:

@@ -51,8 +51,9 @@ class Found:
             tree, pieces = self.crash.tree, pieces_of(self.crash.tree, data, root=root)
             indexes = {piece.path: index for index, piece in enumerate(pieces)}
             changed = tuple(indexes[path] for path in tree.by_change()) if isinstance(tree, BranchTree) else ()
+            links = tuple(tuple(indexes[path] for path in paths) for paths in tree.links()) if isinstance(tree, BranchTree) else ()
             order = order_of(tree.top) if isinstance(tree, BranchTree) else ()
-            self._task = StateTask(state=state_name(pieces, order), pieces=pieces, changed=changed)
+            self._task = StateTask(state=state_name(pieces, order), pieces=pieces, changed=changed, links=links)
         return self._task
 
 

@@ -19,6 +19,7 @@ from harness.explore.data_file import DataFile
 from harness.explore.executors.local import LocalExecutor
 from harness.explore.fixed_place import claimed
 from harness.explore.frontier import Frontier
+from harness.explore.judging.copies import remove_what_can_be
 from harness.explore.judging.trial import DISTURBED
 from harness.explore.judging.wording import how_it_ended
 from harness.explore.moments import timeline
@@ -78,7 +79,7 @@ class Explorer:
             raise BrokenHarnessError(f"the exploration in {self._directory.path} broke: {error}") from error
         finally:
             end_processes(self._run_id, self._clock)
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_what_can_be(scratch)
         seconds = self._clock.monotonic_s() - began_s
         exploration = msgspec.structs.replace(exploration, seconds=seconds, judged_seconds=self._judged_s, judge=judge)
         return Explored(exploration=exploration, is_interrupted=self._is_interrupted)

@@ -70,9 +70,10 @@ class FileSystem:
 
     Attributes:
         keeps_empty: Whether a directory without any file below it is there.
+        links_names: Whether several names of one file stay names of one file.
     """
 
-    __slots__ = ("_branches", "_changed", "_changes", "_entries", "_places", "_things", "keeps_empty")
+    __slots__ = ("_branches", "_changed", "_changes", "_entries", "_places", "_things", "keeps_empty", "links_names")
 
     def __init__(self) -> None:
         self._things: dict[int, File | Link | None] = {}
@@ -81,13 +82,13 @@ class FileSystem:
         self._branches: dict[int, Branch] = {}  # a directory is here only if all directories below it are
         self._changed: dict[int, float] = {}  # how manieth change a node's last one was: what its time of modification is made of
         self._changes = 0
-        self.keeps_empty = True
+        self.keeps_empty = self.links_names = True
 
     def fork(self) -> "FileSystem":
         """Another file system that begins as this one is."""
         other = FileSystem()
         other._things, other._entries, other._places = self._things.copy(), self._entries.copy(), self._places.copy()
-        other._branches, other.keeps_empty = self._branches.copy(), self.keeps_empty
+        other._branches, other.keeps_empty, other.links_names = self._branches.copy(), self.keeps_empty, self.links_names
         other._changed, other._changes = self._changed.copy(), self._changes
         return other
 
@@ -116,7 +117,8 @@ class FileSystem:
         for directory in reversed(stale):
             children = {name: child for name, child in self._children(directory)}  # noqa: C416 - mypy
             entries = self._entries[directory]
-            self._branches[directory] = Branch(children, {name: self._changed.get(entries[name], 0) for name in children})
+            changed = {name: self._changed.get(entries[name], 0) for name in children}
+            self._branches[directory] = Branch(children, changed, entries if self.links_names else {})
         return self._branches[ROOT]
 
     def content_of(self, node: int) -> Content:

@@ -62,7 +62,7 @@ def keep_state(directory: RunDirectory, task: StateTask) -> KeptState:
     try:
         remove_tree(kept.path)
         kept.path.mkdir(parents=True)
-        BlobStore(directory.blobs).materialise(task.pieces, kept.state, changed=task.changed)
+        BlobStore(directory.blobs).materialise(task.pieces, kept.state, changed=task.changed, links=task.links)
     except OSError as error:
         raise StoreError(path=kept.path, attempted="make", reason=error.strerror or str(error)) from error
     return kept

@@ -13,7 +13,7 @@ from harness.explore.moments import Timeline
 from harness.explore.replay import Replay
 from harness.explore.states import Cause
 
-_BY_MOMENT = frozenset({"prefix", "truncated", "vanished"})
+_BY_MOMENT = frozenset({"prefix", "truncated", "unsynced", "vanished"})
 """Causes whose states are grouped by the operation at which the crash comes; others by the operation that is missing, torn or half done."""
 
 NAMING = frozenset({"rename", "link", "unlink", "rmdir", "move-in", "move-out"})

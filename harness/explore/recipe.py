@@ -58,6 +58,7 @@ class StateTask(msgspec.Struct, frozen=True, kw_only=True):
         state: SHA-256 of the pieces, and of the order of their times: the same tree has the same name whatever it came from.
         pieces: All that is in it, parents first.
         changed: Indexes of pieces in the order in which they were changed last: times of modification are made in it. Empty: any order.
+        links: Indexes of pieces that are names of one file, those of each.
         again: Whether recovery is tried a second time on what the first one left.
         attempt: The platform's number of the first try: 0 of an uninterrupted run, a recovery comes after that.
         fresh: Whether a warm process must not have served another state before: what an earlier one left in it cannot be why.
@@ -67,6 +68,7 @@ class StateTask(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     pieces: tuple[Piece, ...]
     changed: tuple[int, ...] = ()
+    links: tuple[tuple[int, ...], ...] = ()
     again: bool = False
     attempt: int = 1
     fresh: bool = False

@@ -28,7 +28,7 @@ from harness.explore.judging.standing import made_by_saves
 from harness.explore.judging.trial import INSPECTION_FAILED
 from harness.explore.judging.wording import how_it_ended
 from harness.explore.operation_log import OperationLog, read_operation_log, refuse_cut_off
-from harness.explore.operations import AnyEntry, Refused, Said
+from harness.explore.operations import AnyEntry, Refused, Said, Truncated, Wrote
 from harness.explore.own_path import NOT_THERE, NOTE, as_copied, names_itself, names_itself_in_links_only
 from harness.explore.recipe import Recipe, StateTask, Tried
 from harness.explore.recording import Recording, record
@@ -87,7 +87,7 @@ class Recorder:
         """Record the job once.
 
         Raises:
-            UsageError: When it does not come through, or leaves too much.
+            UsageError: When it does not come through.
         """
         place = Place(self.place, run_id=self.run_id, recipe=recipe, surroundings=inherited(os.environ))
         place.clear()
@@ -106,17 +106,28 @@ class Recorder:
             ended = ended_of(-(recording.signal or 0) or recording.exit_code or 0, timed_out=False, seconds=0.0, said=recording.errors())
             how = how_it_ended(observe(ended, [])).replace("recovery", "it", 1)
             raise UsageError(f"the job does not come through when it is left alone, so nothing can be explored: {how}{_refused(recording)}")
-        _require_small(place.checkpoints)
         return recording, place
 
 
 def _require_small(checkpoints: Path) -> None:
     """A state of which no copy is allowed would be read for minutes, and then be refused (a sparse file is as large as it looks)."""
     paths = (Path(folder, name) for folder, _, names in os.walk(checkpoints) for name in names)
-    size = sum(path.lstat().st_size for path in paths)
+    _allow(sum(path.lstat().st_size for path in paths), "the job leaves {} bytes in its checkpoint directory")
+
+
+def _require_small_files(log: OperationLog) -> None:
+    """The same of a file that was so large for a while only."""
+    sizes = (
+        entry.offset + entry.data.size if isinstance(entry, Wrote) else entry.size
+        for entry in log.entries
+        if isinstance(entry, Wrote | Truncated)
+    )
+    _allow(max(sizes, default=0), "for a while the job keeps a file of {} bytes")
+
+
+def _allow(size: int, said: str) -> None:
     if size > STATE_BYTES_MAX:
-        allowed = f"{STATE_BYTES_MAX:,} are allowed"
-        raise UsageError(f"the job leaves {size:,} bytes in its checkpoint directory, and {allowed}; explore a smaller run of it")
+        raise UsageError(f"{said.format(f'{size:,}')}, and {STATE_BYTES_MAX:,} are allowed; explore a smaller run of it")
 
 
 def _refused(recording: Recording) -> str:
@@ -138,10 +149,13 @@ def rehearse(subject: Subject, recorder: Recorder, try_bare: Callable[[Recipe], 
         is_here: Whether recoveries are tried on this machine, so that copies can lie where the job was recorded.
 
     Raises:
-        UsageError: When the job does not come through, its recovery function cannot be called, or a check that was asked for sees nothing.
+        UsageError: When the job does not come through, leaves too much, its recovery function cannot be called, or a check that was asked
+            for sees nothing.
     """
     recording, place = recorder.run(subject.recipe)
     log = read_operation_log(recording.log_directory)
+    _require_small(place.checkpoints)
+    _require_small_files(log)
     speaks = any(isinstance(entry, Said) for entry in log.entries) if subject.speaks_protocol is None else subject.speaks_protocol
     recipe = msgspec.structs.replace(subject.recipe, speaks_protocol=speaks, timeout_s=RECORD_S_MAX)
     first = _observed(recording, log, recipe, place)

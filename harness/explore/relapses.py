@@ -91,8 +91,9 @@ class Site:
         """Record recovery from a state, or say why nothing follows from it: it did not come through this time, or could not be seen."""
         place = Place(self.scratch, run_id=self.run_id, recipe=recipe, surroundings=inherited(os.environ))
         place.clear()
-        self.blobs.materialise(origin.task.pieces, place.checkpoints, changed=origin.task.changed)
-        log_directory = log_of(self.directory, origin.task.state)
+        task = origin.task
+        self.blobs.materialise(task.pieces, place.checkpoints, changed=task.changed, links=task.links)
+        log_directory = log_of(self.directory, task.state)
         timeout_s = min(RECORDING_S_MAX, recipe.timeout_s)
         recording = record(
             [place.fill(word) for word in recipe.command],

@@ -64,18 +64,18 @@ class KillPoint(msgspec.Struct, frozen=True, kw_only=True, order=True):
 class Cause(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """Why the state is not simply all that was done.
 
-    ``prefix``: it is; ``omitted``: ``operation`` was not durable and is missing although ``at`` is there; ``torn``: of ``operation`` only a
-    part was written (``part``); ``truncated``: the open file was published as far as it was written; ``vanished``: open files were never
-    published; ``renaming``: a directory rename stopped half way.
+    ``prefix``: it is; ``omitted``: ``operation`` was not durable and is missing although ``at`` is there; ``unsynced``: so is all else that
+    was not durable; ``torn``: of ``operation`` only a part was written (``part``); ``truncated``: the open file was published as far as it
+    was written; ``vanished``: open files were never published; ``renaming``: a directory rename stopped half way.
 
     Attributes:
         operation: Index of the operation that is missing, torn or half done; 0 with ``prefix``.
         part: What of it there is: ``size``, ``zeros``, ``half``, ``empty``, ``half of its pages`` and its like, ``object 3 of 14`` or
-            ``object 3 of 14 copied``; of several files that came in at once, which one; where a second operation is missing too, ``and``
-            its index.
+            ``object 3 of 14 copied``; of several files that came in at once, which one; where other operations are missing too, ``and``
+            the index of each.
     """
 
-    kind: Literal["prefix", "omitted", "torn", "truncated", "vanished", "renaming"] = "prefix"
+    kind: Literal["prefix", "omitted", "unsynced", "torn", "truncated", "vanished", "renaming"] = "prefix"
     operation: int = 0
     part: str = ""
 

@@ -22,7 +22,7 @@ Order = tuple[tuple[str, ...], ...]
 """Paths that are compared by their times, the oldest first: those in one directory, and those of one name in several; directories with
 directories, and files with files.
 
-What stands in the order of the paths themselves is left out.
+What stands in the order of the paths themselves is left out; what stands in it here are names of one file.
 """
 
 Child = Union[File, Link, "Branch"]
@@ -35,12 +35,14 @@ class Branch:
     Attributes:
         children: By name.
         changed: By name, a number that is larger the later a child was changed last; not part of what the directory is.
+        nodes: By name, which file it is, where several names may be of one; likewise.
         digest: Of names and contents of everything below, once somebody asked; in raw bytes.
         order: Of the times of everything below, likewise; not part of what the directory is.
     """
 
     children: Mapping[str, Child]
     changed: Mapping[str, float] = field(default_factory=dict)
+    nodes: Mapping[str, int] = field(default_factory=dict)
     digest: bytes = field(default=b"", repr=False)
     order: Order | None = field(default=None, repr=False)
 
@@ -87,9 +89,23 @@ class BranchTree(Mapping[str, Thing]):
             pending += [(f"{prefix}{name}/", child) for name, child in branch.children.items() if isinstance(child, Branch)]
         return sorted(changed, key=lambda path: changed[path])
 
+    def links(self) -> list[tuple[str, ...]]:
+        """Paths that are names of one file, those of each."""
+        names: defaultdict[int, list[str]] = defaultdict(list)
+        pending = [("", self.top)]
+        while pending:
+            prefix, branch = pending.pop()
+            for name, node in branch.nodes.items():
+                child = branch.children.get(name)
+                if isinstance(child, File):
+                    names[node].append(prefix + name)
+                elif isinstance(child, Branch):
+                    pending.append((f"{prefix}{name}/", child))
+        return sorted(tuple(sorted(paths)) for paths in names.values() if len(paths) > 1)
+
 
 def order_of(top: Branch) -> Order:
-    """In what order of times a recovery finds the files of a tree, as far as it may go by it."""
+    """In what order of times a recovery finds the files of a tree, as far as it may go by it, and which names are of one file."""
     if top.order is None:
         tree = BranchTree(top)
         paths = tree.by_change()
@@ -100,7 +116,7 @@ def order_of(top: Branch) -> Order:
             families[directory, "", is_directory].append(path)
             families["", name, is_directory].append(path)
         found = {tuple(family) for family in families.values() if family != sorted(family)}
-        top.order = tuple(sorted(found))
+        top.order = tuple(sorted(found.union(tree.links())))
     return top.order
 
 

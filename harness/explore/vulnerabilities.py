@@ -174,6 +174,8 @@ def _lacking(moment: Moment, journal: Journal) -> str:
     match cause.kind:
         case "omitted":
             return f", {name} not durable"
+        case "unsynced":
+            return ", nothing there that was not durable"
         case "torn":
             return f", of {name} only a part ({cause.part})" if cause.part else f", of {name} only a part"
         case "truncated":

@@ -14,6 +14,9 @@ GATE_NAME = "gate.toml"
 SEEDS_MAX = 100
 """Runs of one scenario: more is a campaign, and no gate."""
 
+STEPS_MAX = 1 << 53
+"""Up to which a figure, a floating-point number, tells whole steps."""
+
 TARGET_PLACE = "{target}"
 """Stands in ``accepted`` for the target's name: figures of one target say nothing of another."""
 
@@ -109,7 +112,7 @@ class ThresholdsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     def __post_init__(self) -> None:
         steps, seconds, share, margin = self.lost_steps_max, self.recovery_s_max, self.goodput_min, self.grace_margin_s_min
-        require(not isinstance(steps, int) or steps >= 0, "lost_steps_max", steps, "a number of steps >= 0")
+        require(not isinstance(steps, int) or 0 <= steps <= STEPS_MAX, "lost_steps_max", steps, f"a number of steps from 0 to {STEPS_MAX}")
         if isinstance(seconds, float):
             positive("recovery_s_max", seconds, zero_allowed=True)
         require(not isinstance(share, float) or 0 <= share <= 1, "goodput_min", share, "a share of the time, from 0 to 1")

@@ -21,6 +21,7 @@ from harness.incidents.cluster_words import (
     PROJECT_QUOTA,
     STOCKOUT,
 )
+from harness.incidents.completion import finished_as
 from harness.incidents.continuity import diagnose_continuity
 from harness.incidents.diagnosis import Certainty, Diagnosis, DiagnosisKind, evidence_of
 from harness.incidents.entries import Entry
@@ -226,6 +227,17 @@ def _ends(case: _Case) -> Iterator[Diagnosis]:
             how = f"failed for good ({each.event.reason})"
             kind: DiagnosisKind = "retries-exhausted" if each.event.reason in _LIMITS_REACHED else "failed-by-itself"
             yield _of(case, kind, Outcome.INVALID, "seen", how, each.entry)
+    yield from _failed_workload(case)
+
+
+def _failed_workload(case: _Case) -> Iterator[Diagnosis]:
+    """Its workload says that it failed, and no event of the job itself: KubeRay has none for that."""
+    seen = case.timeline.seen
+    if any(isinstance(each.event, SubmissionSeen) and each.event.status == "Failed" for each in seen):
+        return
+    found = next((each.entry for each in seen if isinstance(each.event, WorkloadSeen) and finished_as(each.event) == "Failed"), None)
+    if found is not None:
+        yield _of(case, "failed-by-itself", Outcome.INVALID, "seen", "failed for good, as its workload says", found)
 
 
 def _event(each: Seen) -> ClusterEventSeen:

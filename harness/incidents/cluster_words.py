@@ -61,6 +61,10 @@ REQUEST_CONDITIONS: Mapping[str, tuple[str, str]] = {
 }
 """By reason: the condition of a ProvisioningRequest, and its status."""
 
+FINISHED_WELL = frozenset({"Succeeded", "Finished", "FinishedWorkload"})
+"""Reasons for which a workload is finished and its job complete. A job that failed is finished too, and so is the slice of an elastic job
+that another one has replaced. Source: kueue, apis/kueue/v1beta2/workload_types.go (reasons of ``Finished``)."""
+
 QUIET_REASONS = frozenset(
     {
         "AdmissionCheckUpdated",

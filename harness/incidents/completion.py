@@ -1,6 +1,7 @@
 """Which entry says that all of an incident is complete."""
 
 from harness.history import SubmissionSeen, WorkloadSeen
+from harness.incidents.cluster_words import FINISHED_WELL
 from harness.incidents.entries import Entry
 from harness.incidents.timeline import Timeline
 
@@ -17,11 +18,17 @@ def completed_by(timeline: Timeline) -> Entry | None:
 
 
 def finished_by(timeline: Timeline) -> Entry | None:
-    """Of a job on a cluster: its workload is finished, its object complete, or it says so itself."""
+    """Of a job on a cluster: its workload is finished and has succeeded, its object complete, or it says so itself."""
     for each in reversed(timeline.seen):
         event = each.event
-        if isinstance(event, WorkloadSeen) and event.holds("Finished"):
+        if isinstance(event, WorkloadSeen) and finished_as(event) in FINISHED_WELL:
             return each.entry
         if isinstance(event, SubmissionSeen) and event.status in ("Complete", "SUCCEEDED"):
             return each.entry
     return next((story.done for story in reversed(timeline.attempts) if story.done is not None), None)
+
+
+def finished_as(workload: WorkloadSeen) -> str:
+    """The reason for which a workload is finished; empty: it is not."""
+    finished = workload.condition("Finished")
+    return finished.reason if finished is not None and finished.status == "True" else ""

@@ -71,7 +71,7 @@ def read_toml(path: Path, *, advice: str) -> dict[str, object]:
     """
     try:
         return tomllib.loads(_bytes_of(path, advice).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # what is no TOML, no UTF-8, or a number of more digits than Python reads
         raise InvalidDocumentError(document=str(path), field="", problem=f"not TOML: {error}") from error
 
 

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import CATALOGUE, Command
 
 STEPS = """
@@ -40,3 +42,11 @@ def test_a_plan_of_an_emulator_that_ends_is_not_offered_to_be_applied(harness: C
 
     assert result.stdout.splitlines()[-1] == "    python -m harness run --target gcp --emulator a-good-job-recovers"
     assert (refused.returncode, "leave --apply away" in refused.stderr) == (64, True)
+
+
+@pytest.mark.parametrize("limit", ["--gpu-hours", "--duration-s"])
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_limit_that_nothing_passes_is_refused(harness: Command, limit: str, value: str) -> None:
+    result = harness("run", "--target", "gcp", "--emulator", "--plan", limit, value, "a-good-job-recovers")
+
+    assert (result.returncode, f"{limit} {value}: a finite number is needed" in result.stderr) == (64, True)

@@ -3,6 +3,7 @@
 Source: https://docs.cloud.google.com/apis/design/errors#http_mapping, https://docs.cloud.google.com/storage/docs/json_api/v1/status-codes
 """
 
+import re
 from collections.abc import Mapping
 from typing import BinaryIO
 
@@ -13,6 +14,10 @@ from harness.emulator.service import HttpResponse
 
 BODY_BYTES_MAX = 256 << 20
 """An upload comes in pieces of some megabytes; a checkpoint of the workloads here is far smaller."""
+
+_LENGTH = re.compile(r"\d{1,19}", re.ASCII)
+_CHUNK_LENGTH = re.compile(rb"[0-9a-fA-F]{1,16}")
+"""Digits alone, as RFC 9112 has them (6.2, 7.1): Python reads signs too, and a read of -1 bytes ends with the connection."""
 
 LOCAL_NAMES = ("", "127.0.0.1", "localhost", "[::1]")
 """How a program of this machine names it; a request without a host comes from no browser."""
@@ -40,7 +45,7 @@ def read_body(stream: BinaryIO, headers: Mapping[str, str]) -> bytes:
     if "chunked" in headers.get("transfer-encoding", "").lower():
         return _read_chunks(stream)
     text = headers.get("content-length", "0")
-    if not text.isascii() or not text.isdigit():
+    if _LENGTH.fullmatch(text) is None:
         raise invalid_argument("Content-Length", f"{text!r} is no length")
     return _read(stream, int(text))
 
@@ -83,10 +88,9 @@ def _read_chunks(stream: BinaryIO) -> bytes:
     body = bytearray()
     while True:
         line = stream.readline(64).partition(b";")[0].strip()
-        try:
-            size = int(line, 16)
-        except ValueError as error:
-            raise invalid_argument("Transfer-Encoding", f"{line!r} is no length of a chunk") from error
+        if _CHUNK_LENGTH.fullmatch(line) is None:
+            raise invalid_argument("Transfer-Encoding", f"{line!r} is no length of a chunk")
+        size = int(line, 16)
         if size == 0:
             while stream.readline(8192).strip():
                 pass  # trailers

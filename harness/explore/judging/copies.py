@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def remove_tree(path: Path) -> None:
     for folder, _, _ in os.walk(path):
         Path(folder).chmod(0o700)
     shutil.rmtree(path)
+
+
+def remove_what_can_be(path: Path) -> None:
+    """Remove a tree, however deep it is; what withstands stays."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    subprocess.run(["rm", "-rf", "--", path], check=False, stderr=subprocess.DEVNULL)
 
 
 def describe(directory: Path) -> tuple[Piece, ...]:

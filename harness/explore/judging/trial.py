@@ -138,7 +138,7 @@ class Trials:
     def _try_once(self, task: StateTask) -> Tried:
         place = self._place
         place.clear()
-        self._blobs.materialise(task.pieces, place.checkpoints, changed=task.changed)
+        self._blobs.materialise(task.pieces, place.checkpoints, changed=task.changed, links=task.links)
         first = self._recover(task.attempt, self._inspect())
         self._keep(task.keeps[:1])
         second = None

@@ -30,7 +30,7 @@ class _Client(Published):
 
     def __init__(self, replay: Replay) -> None:
         super().__init__(replay)
-        self.bucket.keeps_empty = False
+        self.bucket.keeps_empty = self.bucket.links_names = False
         self._uploads: dict[int, int] = {}
 
     def after(self, entry: AnyEntry) -> None:

@@ -1,9 +1,9 @@
 """``posix-weak``: what was not synced may be missing or torn although later operations are there. After ALICE (OSDI 2014).
 
 A killed process leaves what it leaves under ``posix``. A lost node leaves that, or a prefix with one operation missing, or a write of which
-only a part is there. An operation on a file is durable once the file is synced after it, an entry of a directory once the directory is;
-``sync`` makes everything durable. A rename is atomic: one synced directory of two suffices. Where two may be missing at once,
-``Cause.part`` names the second.
+only a part is there, or what is durable and nothing else. An operation on a file is durable once the file is synced after it, an entry of a
+directory once the directory is; ``sync`` makes everything durable. A rename is atomic: one synced directory of two suffices. Where others
+may be missing at once, ``Cause.part`` names them.
 
 Parts of a write: ``size``: the file has its new size, the old bytes stay and the new ones are zeros; ``zeros``: all of its bytes are zeros;
 ``half``: the first half of its bytes; ``empty``: nothing, of a file that came from outside and was not synced there; and what a kill leaves
@@ -19,7 +19,7 @@ Source: https://www.usenix.org/conference/osdi14/technical-sessions/presentation
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.explore.content import ZEROS
@@ -28,7 +28,7 @@ from harness.explore.models.durability import NEVER, moot_from
 from harness.explore.models.model import Candidate, Demand, StorageModel
 from harness.explore.models.posix import cut_writes, prefixes
 from harness.explore.models.rows import NAMES_MOVED_IN_ARE_DURABLE, UNORDERED_UNTIL_SYNCED, Row
-from harness.explore.operations import MovedIn
+from harness.explore.operations import MovedIn, Synced
 from harness.explore.replay import Replay, Step
 from harness.explore.states import Cause, Scope
 
@@ -65,7 +65,8 @@ def _omissions(replay: Replay, scope: Scope, missing_max: int, demand: Demand) -
         return cut
     rows = _Arrivals(replay)
     cut = (replace(each, rows=each.rows | rows.at(each.at)) for each in cut)
-    return itertools.chain(_Weakness(replay, demand).branches(_Branch(replay.initial.fork(), 0, missing_max)), cut)
+    weakness = _Weakness(replay, demand)
+    return itertools.chain(weakness.branches(_Branch(replay.initial.fork(), 0, missing_max)), weakness.losses(replay.initial), cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,31 @@ class _Weakness:
                         yield from self.branches(_Branch(system, index + 1, branch.left - 1, cause, ends))
             branch.system.apply(step.edits)
 
+    def losses(self, initial: FileSystem) -> Iterator[Candidate]:
+        """Leave out all that is not durable, whenever that or what was promised is another than before."""
+        played: list[tuple[int, Edit, frozenset[int]]] = []  # number of the step, edit, and whose sync makes it durable; nobody's: it is
+        for index, step in enumerate(self._steps):
+            if isinstance(step.entry, Synced):
+                played = [(number, edit, _unsynced(nodes, step.entry)) for number, edit, nodes in played]
+            played += [(index, edit, nodes) for edit, nodes in _with_nodes(step.edits)]
+            if isinstance(step.entry, Synced) or step.save is not None:
+                yield from self._loss(initial, step.at, played)
+
+    def _loss(self, initial: FileSystem, at: int, played: Sequence[tuple[int, Edit, frozenset[int]]]) -> Iterator[Candidate]:
+        missing = list(dict.fromkeys(number for number, _, nodes in played if nodes))
+        if len(missing) < 2:
+            return
+        first, *others = [number for number in missing if self._is_missed(number, at)] or missing
+        part = " ".join(f"and {self._steps[number].at}" for number in others)
+        cause = Cause(kind="unsynced", operation=self._steps[first].at, part=part)
+        if self._demand.wants(cause, at):
+            system = initial.fork()
+            system.apply(edit for _, edit, nodes in played if not nodes)
+            yield Candidate(at, cause, system, _ROWS | self._arrivals.at(at))
+
+    def _is_missed(self, number: int, at: int) -> bool:
+        return max(self._moot.names[number], self._moot.data[number]) > at
+
     def _ends(self, branch: _Branch) -> Iterator[Candidate]:
         assert branch.missing is not None
         played = branch.first
@@ -131,6 +157,20 @@ class _Weakness:
         if first < len(self._steps):
             yield first
         yield from self._turns[bisect_right(self._turns, first) :]
+
+
+def _with_nodes(edits: Sequence[Edit]) -> Iterator[tuple[Edit, frozenset[int]]]:
+    """Each edit, and the files or directories of which one is to be synced after it; none: it gives no name and changes no byte."""
+    directories = frozenset(edit.directory for edit in edits if isinstance(edit, Put | Drop))
+    for edit in edits:
+        if isinstance(edit, Put | Drop):
+            yield edit, directories
+        else:
+            yield edit, frozenset({edit.node} if isinstance(edit, Write | Resize) else ())
+
+
+def _unsynced(nodes: frozenset[int], entry: Synced) -> frozenset[int]:
+    return frozenset() if entry.scope == "all" or entry.node in nodes else nodes
 
 
 def _cause(step: Step, part: str, before: Cause | None) -> Cause:

@@ -24,10 +24,15 @@ def differences(record: Record) -> Iterator[Difference]:
     if not os.path.isdir(record.root):
         yield "foreign", b".", "it is gone, and no call that was seen has removed it"
         return
-    yield from _below(record, root, b"")
+    pending = [(root, b"")]
+    while pending:  # deeper than any recursion may go
+        directory, path = pending.pop()
+        yield from _in(record, directory, path)
+        below = [(node, os.path.join(path, name)) for name, node in sorted(directory.children.items(), reverse=True)]
+        pending += [each for each in below if each[0].kind == "directory" == _kind(os.path.join(record.root, each[1]))]
 
 
-def _below(record: Record, directory: Node, path: bytes) -> Iterator[Difference]:
+def _in(record: Record, directory: Node, path: bytes) -> Iterator[Difference]:
     try:
         there = set(os.listdir(os.path.join(record.root, path)))
     except OSError as error:
@@ -43,9 +48,7 @@ def _below(record: Record, directory: Node, path: bytes) -> Iterator[Difference]
             yield "foreign", where, "it is gone, and no call that was seen has removed it"
         elif node is None or node.kind != kind:
             yield "foreign", where, "it is there, and no call that was seen has made it"
-        elif node.kind == "directory":
-            yield from _below(record, node, where)
-        elif node not in record.unsure:
+        elif node.kind != "directory" and node not in record.unsure:
             yield from _difference(record, node, where)
 
 

@@ -194,6 +194,7 @@ def _costs(plan: Plan) -> dict[str, str]:
         fields[f"{plan.hours} of {scenario.name}"] = f"{scenario.exposure.gpu_hours:.3f}"
         fields[f"seconds of {scenario.name}"] = f"{scenario.duration_s:g}"
         fields[f"uninterrupted run of {scenario.name}"] = scenario.uninterrupted[:12]
+        fields |= {f"{name} of {scenario.name}": digest[:12] for name, digest in scenario.files.items()}
         for fault in scenario.faults:
             fields[f"{fault.injection} of {scenario.name}"] = f"{fault.blast_radius} {fault.unit}: {', '.join(fault.hits)}"
     return fields

@@ -113,7 +113,10 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A scenario that would be run; ``digest`` tells one that was edited since, ``uninterrupted`` the run that it is compared with."""
+    """A scenario that would be run; ``digest`` tells one that was edited since, ``uninterrupted`` the run that it is compared with.
+
+    ``files`` are the manifests that it names, each with a digest of what it holds.
+    """
 
     name: str
     digest: str
@@ -122,6 +125,7 @@ class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     duration_s: float
     faults: tuple[PlannedFault, ...] = ()
     uninterrupted: str = ""
+    files: dict[str, str] = {}
 
     @property
     def blast_radius(self) -> int:

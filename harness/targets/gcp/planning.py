@@ -1,7 +1,7 @@
 """Makes a plan: what scenarios would touch on a real project, at what cost at worst, and what stands in the way. Reads only."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import msgspec
@@ -57,6 +57,7 @@ class Wanted:
         executions: How many: the run itself, and the uninterrupted ones that it is compared with.
         uninterrupted: What those are; None: there are none.
         accelerators: On a cluster.
+        files: Manifests that it names, with digests of what they hold.
     """
 
     scenario: Scenario
@@ -64,6 +65,7 @@ class Wanted:
     executions: int = 1
     uninterrupted: Scenario | None = None
     accelerators: Accelerators = UNREAD
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_plan(
@@ -131,6 +133,7 @@ def _scenario(wanted: Wanted, place: Place, resolved: Resolved) -> PlannedScenar
         duration_s=wanted.executions * (scenario.deadline_s + startup_s_max(exposure.attempts - 1)),
         faults=planned_faults(scenario, place, resolved.pool_sizes),
         uninterrupted=digest_of(wanted.uninterrupted, wanted.seed) if wanted.uninterrupted is not None else "",
+        files=dict(wanted.files),
     )
 
 

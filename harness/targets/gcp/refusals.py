@@ -68,7 +68,8 @@ def credentials_in(environment: Mapping[str, str], command: Sequence[str]) -> It
         elif redact(value) != value:
             yield "environment", f"the value of {name} looks like a credential; {kept}"
     for number, part in enumerate(command):
-        if redact(part) != part:
+        option = command[number - 1] if number and command[number - 1].startswith("-") else ""
+        if redact(part) != part or redact(f"{option} {part}") != f"{redact(option)} {part}":
             yield "command", f"argument {number} looks like a credential; {kept}"
 
 

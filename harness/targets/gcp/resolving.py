@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.targets.gcp.calling import Caller, Request, Send
 from harness.targets.gcp.connection import Clients
@@ -12,7 +13,11 @@ from harness.targets.gcp.lock_places import LIST_PERMISSION, ForeignLockError, L
 from harness.targets.gcp.permissions import BUCKET_PERMISSIONS, JOB_PERMISSIONS, UNASKED_CLUSTER_PERMISSIONS, UNASKED_PERMISSIONS
 from harness.targets.gcp.place import Place
 from harness.targets.gcp.plan import Permission, Quota, Resource
+from harness.targets.gcp.pool_nodes import nodes_by_zone
 from harness.targets.gcp.resource_facts import JobShape, bucket_facts, cluster_facts, job_facts, pool_facts, pool_size_max, shape_of
+
+if TYPE_CHECKING:
+    from google.cloud.container_v1 import NodePool
 
 RUN_SERVICE = "run.googleapis.com"
 STORAGE_SERVICE = "storage.googleapis.com"
@@ -145,7 +150,15 @@ class Resolver:
                 continue  # left alone: a fault on it is over every limit
             full = f"{name}/nodePools/{pool.name}"
             self._resources.append(Resource(kind="node-pool", name=full, action="adopt", facts=pool_facts(pool)))
-            self._sizes[pool.name] = pool_size_max(pool)
+            self._sizes[pool.name] = max(pool_size_max(pool), self._nodes_there(full, pool))
+
+    def _nodes_there(self, name: str, pool: "NodePool") -> int:
+        """Nodes that a pool has now: more than it was made with where its autoscaler has grown it, and was switched off since."""
+        try:
+            return sum(nodes_by_zone(self._clients, self._caller, name, pool).values())
+        except CallError as error:
+            self._problems.append(str(error))
+            return 0
 
     def _ask(self, request: Request, names: Sequence[str], send: Send[Iterable[str]]) -> None:
         """Which permissions of a resource we hold; where nobody says, they are unknown."""

@@ -30,7 +30,7 @@ KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 KEY_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 """Source: RFC 7468, section 10; RFC 4880, section 6.2 (``BLOCK``)."""
 
-_KEY = re.compile(rf"{KEY_BEGIN.pattern}.*?{KEY_END.pattern}", re.DOTALL)
+_KEY = re.compile(rf"{KEY_BEGIN.pattern}(?:(?!{KEY_BEGIN.pattern}).)*?{KEY_END.pattern}", re.DOTALL)
 _OPEN_KEY = re.compile(rf"(?P<kept>{KEY_BEGIN.pattern})(?P<gone>.+)\Z", re.DOTALL)
 """One that does not end here: that it has begun is told, for whoever masks what follows (``private_keys.KeyLines``)."""
 
@@ -41,7 +41,7 @@ _WHOLE = (
     re.compile(r"\bGOCSPX-[\w\-]{10,}"),
     re.compile(r"\bAIza[\w\-]{30,}"),
     re.compile(r"\bGOOG1?E?[A-Z0-9]{20,}\b"),
-    re.compile(r"\beyJ[\w\-]{6,}\.[\w\-]{6,}\.[\w\-]*"),
+    re.compile(r"(?<![\w\-])(?=[\w\-]*+\.[\w\-]{6,}+\.)[\w\-]*?\beyJ[\w\-]{6,}\.[\w\-]{6,}\.[\w\-]*"),
 )
 """Private keys, and what Google's access tokens, refresh tokens, client secrets, API keys, HMAC keys and signed JWTs begin with.
 
@@ -57,13 +57,24 @@ _AFTER = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"(?P<kept>\b[\w\-.]*(?:token|secret|password|passwd|private[_\-]?key(?:[_\-]id)?|api[_\-]?key|access[_\-]?key)\b[\"']?\s*[:=]\s*)"
-        r"(?P<gone>" + _VALUE + ")",
+        r"(?P<kept>(?<![\w\-.])[\w\-.]*(?:token|secret|password|passwd|private[_\-]?key(?:[_\-]id)?|api[_\-]?key|access[_\-]?key)\b"
+        r"[\"']?\s*[:=]\s*)(?P<gone>" + _VALUE + ")",
         re.IGNORECASE,
     ),
-    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.\-]*://[^\s/:@]*:)(?P<gone>[^\s/@]+)(?=@)", re.IGNORECASE),
+    re.compile(
+        r"(?P<kept>(?:token|secret|password|passwd|(?:private|api|access)[_\-]?key)\\+\"\s*:\s*\\+\")(?P<gone>[^\"\\]+)", re.IGNORECASE
+    ),
+    re.compile(
+        r"(?P<kept>(?<![\w\-.])--?[\w\-.]*(?:token|secret|password|passwd|private[_\-]?key|api[_\-]?key|access[_\-]?key)[\"']?[\s,]+)"
+        r"(?P<gone>(?![\"']?(?:-|(?:\d+|true|false|none|null|yes|no|on|off)(?![\w.\-])))" + _VALUE + ")",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?P<kept>(?<![\w+.\-])[\w+.\-]+://[^\s/:@]*:)(?P<gone>[^\s/@]+)(?=@)", re.IGNORECASE),
 )
-"""A header, a parameter of an address (a resumable upload's address is itself a credential), a field, a password in an address."""
+"""A header, a parameter of an address (a resumable upload's address is itself a credential), a field, one of JSON within JSON, an
+option of a command that is neither number nor switch, a password in an address.
+
+What may begin with a run of letters begins where the run does: tried at each word in it, a line takes time by the square of its length."""
 
 _SIGNS = ("-----BEGIN ", "ya29.", "1//0", "GOCSPX-", "AIza", "GOOG", "eyJ")
 _SMALL_SIGNS = (

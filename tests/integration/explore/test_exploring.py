@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.clock import SystemClock
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.explore import exploring
 from harness.explore.budget import Budget
 from harness.explore.exploring import Explorer, Options, forget
@@ -233,11 +233,20 @@ def test_a_check_that_would_look_at_nothing_is_refused(explorations: Exploration
         explorations.explore(recipe)
 
 
-def test_a_state_that_is_too_large_is_refused_before_it_is_read(explorations: Explorations) -> None:
-    sparse = "import os; os.truncate(os.open(os.environ['CHECKPOINT_DIR'] + '/final', os.O_CREAT | os.O_WRONLY), 1 << 40)"
+@pytest.mark.parametrize(("size", "said"), [("1 << 40", "the job leaves"), ("9", "for a while the job keeps a file of")])
+def test_a_state_that_is_too_large_is_refused_before_it_is_read(explorations: Explorations, size: str, said: str) -> None:
+    sparse = "import os; file = os.open(os.environ['CHECKPOINT_DIR'] + '/final', os.O_CREAT | os.O_WRONLY)"
+    resized = f"{sparse}; os.truncate(file, 1 << 40); os.truncate(file, {size})"
 
-    with pytest.raises(UsageError, match=r"leaves 1,099,511,627,776 bytes .*; explore a smaller run"):
-        explorations.explore(Recipe(command=(sys.executable, "-S", "-c", sparse)))
+    with pytest.raises(UsageError, match=rf"{said} 1,099,511,627,776 bytes.*; explore a smaller run"):
+        explorations.explore(Recipe(command=(sys.executable, "-S", "-c", resized)))
+
+
+def test_a_directory_that_is_too_deep_is_refused_and_nothing_of_it_stays(explorations: Explorations) -> None:
+    deep = "import os; os.chdir(os.environ['CHECKPOINT_DIR']); [(os.mkdir('d'), os.chdir('d')) for _ in range(1100)]"
+
+    with pytest.raises(HarnessError, match="explore a directory that is less deep"):
+        explorations.explore(Recipe(command=(sys.executable, "-S", "-c", deep)))
 
 
 def test_a_silent_job_that_never_saves_is_unknown_and_one_that_saves_is_valid(explorations: Explorations) -> None:

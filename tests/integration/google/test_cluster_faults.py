@@ -38,6 +38,7 @@ from harness.scenario.cluster_faults import (
 )
 from harness.scenario.faults import DrainRayNode, Kill
 from harness.targets import left_behind, remove_left_behind
+from harness.targets.gcp.applying import PlanDriftedError
 from harness.targets.gcp.calling import Caller
 from harness.targets.gcp.footprint import write_footprint
 from harness.targets.gcp.guard import NotAllowedError
@@ -374,6 +375,23 @@ def test_a_plan_on_a_cluster_counts_what_the_manifests_pods_ask_for(tmp_path):
     assert plan.scenarios[0].exposure.chips == 32
     elsewhere = planned(scenario, tmp_path, tmp_path)
     assert any("the accelerator-hours are not known" in problem and "guide_b_rayjob.yaml" in problem for problem in elsewhere.problems)
+
+
+@pytest.mark.usefixtures("world")
+def test_a_plan_does_not_hold_where_the_manifest_was_edited_since(tmp_path):
+    manifest, path = tmp_path / "job.yaml", tmp_path / "plan.json"
+    manifest.write_text((ROOT / "scenarios/manifests/guide_b_rayjob.yaml").read_text())
+    scenario = replace(scenario_of(), cluster=Cluster(manifest="job.yaml"), deadline_s=3300.0)
+    limits = {"gpu_hours": 1000.0, "blast_radius": None, "duration_s": None}
+    for apply in (None, path):
+        asked = AskedOfProject(options={}, limits=limits, config=None, plans=apply is None, apply=apply, plan_file=path)
+        project = project_asked_for("gcp", asked)
+        assert project is not None
+        if apply is None:
+            assert plan_or_apply(project, [scenario], seed=0, clock=SystemClock(), as_json=False, root=tmp_path) == 0
+            manifest.write_text(manifest.read_text().replace("train.py", "another.py"))
+    with pytest.raises(PlanDriftedError, match=r"job\.yaml of"):
+        plan_or_apply(project, [scenario], seed=0, clock=SystemClock(), as_json=False, root=tmp_path)
 
 
 def planned(scenario: Scenario, tmp_path: Path, root: Path) -> Plan:

@@ -88,6 +88,32 @@ def test_the_command_asks_the_project(emulator, tmp_path):
     assert "out-of-memory (seen): attempt 0 of task 0" in done.stdout
 
 
+def test_no_credential_of_a_log_is_kept_of_an_incident(emulator, tmp_path):
+    entries = lately("cloud-run-out-of-memory.jsonl")
+    line = next(each for each in entries if "textPayload" in each)
+    for number, text in enumerate(("password=planted-0", "-----BEGIN PRIVATE KEY-----", "planted1", "-----END PRIVATE KEY-----")):
+        entries.append({**line, "insertId": f"planted-id-{number}", "textPayload": text})
+    emulator.log.append(entries)
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "reproduce",
+        "--project",
+        PROJECT,
+        "--execution",
+        EXECUTIONS["cloud-run-out-of-memory.jsonl"],
+    ]
+
+    done = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, check=False)
+
+    kept = [path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert any(b"[redacted]" in content for content in kept)
+    for content in (done.stdout, done.stderr, *kept):
+        assert b"planted-0" not in content
+        assert b"planted1" not in content
+
+
 def test_an_execution_of_which_the_log_has_nothing_is_said_to_and_how_others_are_found(emulator, tmp_path):
     emulator.log.append(lately("cloud-run-out-of-memory.jsonl"))
 

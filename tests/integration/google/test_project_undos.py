@@ -129,6 +129,15 @@ def test_what_a_plan_says_of_a_cluster_is_what_it_is(clients, caller):
     assert resolved.pool_sizes["dws-pool"] == 4
 
 
+@pytest.mark.usefixtures("cluster")
+def test_a_pool_that_its_autoscaler_had_grown_is_as_large_as_it_is(clients, caller, clock):
+    finish(clients, clock, clients.clusters.set_node_pool_autoscaling({"name": POOL, "autoscaling": {"enabled": False}}))
+    assert Resolver(clients, caller, PLACE).resolve().pool_sizes["dws-pool"] == 2
+    for number in range(3):
+        make_machine(clients, f"grown-{number}", {"goog-k8s-node-pool-name": "dws-pool", "goog-k8s-cluster-name": "tpu"})
+    assert Resolver(clients, caller, PLACE).resolve().pool_sizes["dws-pool"] == 5
+
+
 def make_machine(clients: Clients, name: str, labels: dict[str, str]) -> None:
     disk = {"boot": True, "initialize_params": {"source_image": "projects/debian-cloud/global/images/family/debian-12"}}
     resource = compute_v1.Instance(

@@ -158,6 +158,25 @@ def test_a_content_that_does_not_fit_is_not_kept_in_half(tmp_path, monkeypatch) 
     assert os.listdir(store.directory) == []
 
 
+@pytest.mark.parametrize(("model", "is_one"), [("posix", True), ("object-store", False)])
+def test_names_of_one_file_are_names_of_one_file_on_disk(tmp_path, model, is_one) -> None:
+    recording = Recording(tmp_path / "log")
+    for name in ("a", "copy"):
+        recording.save_file(name, b"content")
+    recording.mkdir("d")
+    recording.link("a", "d/b")
+    _, found = recording.enumerate(model, "process")
+    store, last = BlobStore(tmp_path / "blobs"), next(each for each in found if "d/b" in each.crash.tree)
+    with recording.open_data() as data:
+        store.keep_all(last.crash.tree, data)
+        task = last.task(data, root=ROOT)
+
+    store.materialise(task.pieces, tmp_path / "state", changed=task.changed, links=task.links)
+
+    assert (tmp_path / "state/a").samefile(tmp_path / "state/d/b") is is_one
+    assert not (tmp_path / "state/a").samefile(tmp_path / "state/copy")
+
+
 def test_a_content_that_was_never_kept_is_told(tmp_path) -> None:
     with pytest.raises(StoreError, match="read the content"):
         BlobStore(tmp_path / "blobs").materialise([Piece(path="a", kind="file", content="00")], tmp_path / "copy")

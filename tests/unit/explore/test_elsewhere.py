@@ -85,6 +85,20 @@ def test_so_does_a_link(job: Recording) -> None:
     assert found(job, {"/data/params": at}).blind
 
 
+@pytest.mark.parametrize("target", ["/data", "../../data"])
+def test_so_does_a_link_to_the_directory_of_it(job: Recording, target: str) -> None:
+    job.symlink("checkpoints", target)
+    at = saves(job)
+
+    assert found(job, {"/data/params": at, "/database": at}).blind[0].startswith("what is saved names `/data/params`, outside")
+
+
+def test_so_does_a_pointer_of_a_job_that_says_nothing_of_its_saves(job: Recording) -> None:
+    job.save_file("latest", b"/data/params")
+
+    assert found(job, {"/data/params": [1], "/data/metrics.json": [1]}).blind[0].startswith("what is saved names `/data/params`, outside")
+
+
 def test_what_every_save_writes_between_its_own_two_words_is_a_part_of_the_checkpoint(job: Recording) -> None:
     middles = saves(job, speaks=True)
 

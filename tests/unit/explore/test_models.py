@@ -245,6 +245,19 @@ def test_two_operations_may_be_missing_when_asked_for(recording) -> None:
     assert {"a": b"", "b": b""} in _acknowledged(recording, missing_max=2)
 
 
+def test_nothing_that_was_not_synced_may_be_there(recording) -> None:
+    for name in ("a", "b"):
+        recording.save_file(name, b"1")
+    recording.sync("b")
+    recording.say("save.end", step=1)
+    recording.sync(".")
+
+    acknowledged = _acknowledged(recording, missing_max=1)
+    assert {} in acknowledged
+    assert {"a": b"", "b": b"1"} in acknowledged
+    assert {"a": b"", "b": b""} not in acknowledged
+
+
 def _acknowledged(recording, *, missing_max):
     _, found = recording.enumerate("posix-weak", "node", missing_max=missing_max)
     return [recording.shown(each.crash.tree) for each in found if each.saves]

@@ -131,6 +131,25 @@ def test_a_directory_that_is_synced_and_renamed_survives(recording, model, scope
     assert says(recording, model, scope, newest_directory) == []
 
 
+def newest_of_two(shown: Shown, acknowledged: int) -> list[str]:
+    """Restores the newer one of two copies that are whole."""
+    newest = max((step for step in SAVES for name in FILES if shown.get(name) == content(step)), default=0)
+    return ["keeps-what-was-acknowledged"] if newest < acknowledged else []
+
+
+def test_one_of_two_copies_must_be_durable_before_the_job_says_so(recording):
+    for step in SAVES:
+        recording.say("save.begin", step=step)
+        for name in FILES:
+            recording.save_file(f"{name}.tmp", content(step))
+            recording.rename(f"{name}.tmp", name)
+        recording.say("save.end", step=step, digests={})
+    recording.end()
+
+    either = "`write data.tmp or rename data.tmp or write index.tmp or rename index.tmp`"
+    assert says(recording, "posix-weak", "node", newest_of_two) == [f"{either} must be durable before the job says `save.end`"]
+
+
 def test_a_flat_bucket_makes_a_rename_of_a_directory_the_one_vulnerability(recording):
     directories(recording, synced=FILES)
 

@@ -1,6 +1,6 @@
 """What a weak disk can leave, told the long way: no operation is ever taken for moot, and every state is played from the beginning.
 
-A second opinion on ``harness.explore.models.posix_weak``, with one operation missing or torn. It shares the edits and the file system with
+A second opinion on ``harness.explore.models.posix_weak``, with one operation missing or torn, or all that was not synced missing. It shares the edits and the file system with
 the model, which are held against real directories elsewhere, and nothing else.
 """
 
@@ -25,10 +25,10 @@ def left_by(recording: Recording) -> set[Left]:
 
 def _left_at(recording: Recording, replayed: Replay, done: Sequence[Step]) -> Iterator[Left]:
     saves = sum(step.save is not None for step in done)
-    for instead in (None, *_losses(done)):
+    for instead in ({}, *({number: edits} for number, edits in _losses(done)), dict(_durable(done))):
         system = replayed.initial.fork()
         for number, step in enumerate(done):
-            system.apply(instead[1] if instead is not None and instead[0] == number else step.edits)
+            system.apply(instead.get(number, step.edits))
         yield shown(recording, system), saves
 
 
@@ -52,6 +52,21 @@ def _losses(done: Sequence[Step]) -> Iterator[tuple[int, list[Edit]]]:
                 yield number, []
             if isinstance(edit, Write) and edit.node not in synced:
                 yield from ((number, [*step.edits[:at], *torn, *step.edits[at + 1 :]]) for torn in _torn(edit))
+
+
+def _durable(done: Sequence[Step]) -> Iterator[tuple[int, list[Edit]]]:
+    """Of each step what is durable at the end of these."""
+    for number, step in enumerate(done):
+        later = [each.entry for each in done[number + 1 :] if isinstance(each.entry, Synced)]
+        is_everything, synced = any(entry.scope == "all" for entry in later), {entry.node for entry in later}
+        has_names = is_everything or any(edit.directory in synced for edit in step.edits if isinstance(edit, Put | Drop))
+        yield number, [edit for edit in step.edits if _is_there(edit, synced, has_names=has_names, is_everything=is_everything)]
+
+
+def _is_there(edit: Edit, synced: set[int], *, has_names: bool, is_everything: bool) -> bool:
+    if isinstance(edit, Put | Drop):
+        return has_names
+    return is_everything or not isinstance(edit, Write | Resize) or edit.node in synced
 
 
 def _torn(write: Write) -> Iterator[list[Edit]]:

@@ -44,6 +44,8 @@ def test_a_gate_of_two_lines_has_the_usual_tolerances_and_no_thresholds(tmp_path
         (f"{ALL}[budget]\ngpu_hours = nan\n", "budget.gpu_hours"),
         (f"{ALL}[thresholds]\nlost_steps = 1\n", "lost_steps_max?"),
         (f"{ALL}[thresholds]\nlost_steps_max = -1\n", "thresholds.lost_steps_max: it is -1"),
+        (f"{ALL}[thresholds]\nlost_steps_max = {'9' * 400}\n", "thresholds.lost_steps_max"),
+        (f"{ALL}[thresholds]\nlost_steps_max = {'9' * 5000}\n", "not TOML"),
         (f"{ALL}[thresholds]\nrecovery_s_max = nan\n", "thresholds.recovery_s_max"),
         (f"{ALL}[thresholds]\nrecovery_s_max = inf\n", "thresholds.recovery_s_max"),
         (f"{ALL}[thresholds]\ngoodput_min = 35\n", "thresholds.goodput_min: it is 35"),

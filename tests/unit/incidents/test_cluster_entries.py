@@ -75,6 +75,23 @@ def test_waiting_told_by_conditions_is_waiting():
     assert kinds(diagnosed(as_lines(entries[:1]))) == {"waited-for-quota": "unknown"}
 
 
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [
+        ("Succeeded", {"healthy": "valid"}),
+        ("Failed", {"failed-by-itself": "invalid"}),
+        ("OutOfSync", {"unknown": "unknown"}),
+        ("WorkloadSliceReplaced", {"unknown": "unknown"}),
+    ],
+)
+def test_a_workload_that_is_finished_is_complete_only_where_its_job_succeeded(reason, found):
+    told = {"type": "Finished", "status": "True", "reason": reason, "message": "Job finished"}
+    thing: Document = {"kind": "Workload", "metadata": {"name": WORKLOAD}, "status": {"conditions": [told]}}
+    entries = [event(0, "Workload", WORKLOAD, "Admitted"), line(1, "Step 1", "pretrain-0-abcde"), audited(9, thing)]
+
+    assert kinds(diagnosed(as_lines(entries))) == found
+
+
 def test_a_request_in_an_audit_entry_is_a_fallback_and_its_end_a_revocation():
     def request(*conditions: str) -> Document:
         told = [{"type": kind, "status": "True"} for kind in conditions]

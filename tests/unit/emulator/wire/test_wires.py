@@ -77,7 +77,13 @@ def test_a_body_is_read_whole_by_its_length_or_in_chunks():
 
 @pytest.mark.parametrize(
     ("data", "headers"),
-    [(b"", {"content-length": "-1"}), (b"", {"content-length": "x"}), (b"zz\r\n", {"transfer-encoding": "chunked"})],
+    [
+        (b"", {"content-length": "-1"}),
+        (b"", {"content-length": "x"}),
+        (b"", {"content-length": "9" * 5000}),
+        (b"zz\r\n", {"transfer-encoding": "chunked"}),
+        (b"-1\r\nabc", {"transfer-encoding": "chunked"}),
+    ],
 )
 def test_a_body_without_a_length_that_is_one_is_refused(data, headers):
     with pytest.raises(ApiError, match="INVALID_ARGUMENT"):

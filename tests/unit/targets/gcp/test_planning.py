@@ -555,6 +555,7 @@ def test_folders_that_stay_in_a_bucket_with_its_own_are_told(clock):
         ({"environment": {"HF_TOKEN": "hunter22"}}, "environment: HF_TOKEN is named like a credential"),
         ({"environment": {"HUB": "https://me:hunter22@hub"}}, "environment: the value of HUB looks like a credential"),
         ({"command": ("train", "--password=hunter22")}, "command: argument 1 looks like a credential"),
+        ({"command": ("train", "--password", "hunter22")}, "command: argument 2 looks like a credential"),
     ],
 )
 def test_a_credential_in_a_workload_is_a_problem_of_the_plan(clock, fields, told):

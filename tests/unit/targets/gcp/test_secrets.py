@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.clock import ManualClock
+from harness.protocol.lines import LOG_LINE_BYTES_MAX
 from harness.targets.gcp import secrets
 from harness.targets.gcp.calling import Caller, Effect, Request
 from harness.targets.gcp.failures import CallError
@@ -25,6 +26,9 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJwbGFudGVkIn0.cGxhbnRlZC1zaWduYXR1cmU"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEplanted\nline\n-----END PRIVATE KEY-----\n"
 
 TEXTS = [
+    "python3 train.py --hub-token planted-0123 --steps 5",
+    "['train.py', '--wandb-api-key', 'planted-0123']",
+    r'{"config": "{\"password\": \"planted-0123\"}"}',
     f"Authorization: Bearer {TOKEN}",
     f"authorization=Basic cGxhbnRlZDpwbGFudGVk {TOKEN}",
     f'{{"Authorization": "Bearer {TOKEN}"}}',
@@ -81,6 +85,7 @@ def test_each_sign_counts_in_letters_of_any_case(text):
         "projects/our-project/locations/europe-west4/jobs/train",
         "next_page_token=CAEQAA page_token: abc",
         "step 12: 4096 tokens, 1.5 tokens/s",
+        "train.py --tokenizer gpt2 --max-token 4096 --use_auth_token True --read-token --verbose --out a-token file",
         "gs://our-bucket/harness/ab12/checkpoints/train-task-0-checkpoint.txt#1700000000000000",
         "https://docs.cloud.google.com/run/docs?key_concepts=1",
         "the key of the dictionary is 'keyboard'",
@@ -91,6 +96,13 @@ def test_each_sign_counts_in_letters_of_any_case(text):
 )
 def test_what_is_none_stays_as_it_is(text):
     assert redact(text) == text
+
+
+@pytest.mark.parametrize("part", ["a.", "token-", "http+", "eyJplanted-", "-----BEGIN PRIVATE KEY-----"])
+def test_a_line_of_the_longest_kind_is_read_once_and_not_at_each_of_its_words(part):
+    line = part * (LOG_LINE_BYTES_MAX // len(part))
+
+    assert redact(f"{line} token=planted").endswith(MASK)
 
 
 def test_a_credential_of_no_known_form_is_masked_once_it_is_known():
