@@ -1,5 +1,6 @@
 """Every declared fault acted and was seen to act: else nothing that follows proves anything."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from harness.checkers.evidence import Evidence, unknown, valid
 from harness.checkers.log_lag import why_too_late
 from harness.checkers.scripts import scripted
 from harness.checkers.unstarted import why_never_run
-from harness.history import ExecutionStarted, FaultFailed, FaultObserved, FaultRequested
+from harness.history import BarrierReached, ExecutionStarted, FaultFailed, FaultObserved, FaultRequested, JobEvent, Marked, StepDone
 from harness.scenario import Injection, Trigger, injection_name
 from harness.scenario.faults import Kill
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
@@ -28,6 +29,7 @@ class _Due:
         injection: Says when and to whom.
         attempt: Where; None for one that acts once, in whatever attempt its moment comes.
         requested, observed, failed: What became of it.
+        passed: What the job had said since the moment when it acted; empty: it was held there.
     """
 
     name: str
@@ -36,11 +38,12 @@ class _Due:
     requested: FaultRequested | None
     observed: FaultObserved | None
     failed: FaultFailed | None
+    passed: str = ""
 
     @property
     def has_landed(self) -> bool:
-        """Whether it acted and was seen to act."""
-        return self.requested is not None and self.observed is not None
+        """Whether it acted at its moment and was seen to act."""
+        return self.requested is not None and self.observed is not None and not self.passed
 
 
 def check(evidence: Evidence) -> Finding:
@@ -82,19 +85,46 @@ def _due(evidence: Evidence) -> Iterator[_Due]:
         name = injection_name(injections, index)
         for attempt in (None,) if injection.acts_once else injection.attempts:
             mine = [act for act in acts if act.injection == name and attempt in (None, act.attempt)]
+            requested = next((act for act in mine if isinstance(act, FaultRequested)), None)
             yield _Due(
                 name=name,
                 injection=injection,
                 attempt=attempt,
-                requested=next((act for act in mine if isinstance(act, FaultRequested)), None),
+                requested=requested,
+                passed=_passed(injection.at, requested, evidence) if requested is not None else "",
                 observed=next((act for act in mine if isinstance(act, FaultObserved)), None),
                 failed=next((act for act in mine if isinstance(act, FaultFailed)), None),
             )
 
 
+def _passed(at: Trigger, requested: FaultRequested, evidence: Evidence) -> str:
+    """How far a job that speaks but keeps no barrier had gone on when a fault acted; empty: it was held, or had said nothing since."""
+    if not isinstance(at, AtStep | AtMarker) or not evidence.scenario.workload.speaks_protocol:
+        return ""
+    where = (requested.task, requested.attempt, at.rank)
+    if any((held.task, held.attempt, held.rank) == where for held in evidence.of_type(BarrierReached)):
+        return ""
+    before = itertools.takewhile(lambda event: event != requested, evidence.events)
+    said = [event for event in before if isinstance(event, JobEvent) and (event.task, event.attempt, event.rank) == where]
+    met = [index for index, event in enumerate(said) if _is_moment(event, at)]
+    nth = at.nth if isinstance(at, AtMarker) else 1
+    since = said[met[nth - 1] + 1 :] if len(met) >= nth else []
+    return f"the job had gone on to {_word(since[-1])}: it keeps no barrier" if since else ""
+
+
+def _is_moment(event: JobEvent, at: AtStep | AtMarker) -> bool:
+    return isinstance(event, StepDone) and event.step == at.step if isinstance(at, AtStep) else _word(event) == at.event
+
+
+def _word(event: JobEvent) -> str:
+    return event.name if isinstance(event, Marked) else str(event.__struct_config__.tag)
+
+
 def _describe(due: _Due, evidence: Evidence) -> str:
     requested, observed, failed = due.requested, due.observed, due.failed
     what = due.name if due.attempt is None else f"{due.name} in attempt {due.attempt}"
+    if requested is not None and due.passed:
+        return f"{what} was due at {_awaited(due.injection.at)} and requested at {requested.t_s:.2f} s, when {due.passed}"
     if requested is not None and observed is not None:
         return f"{what} was requested at {requested.t_s:.2f} s and observed at {observed.t_s:.2f} s: {observed.evidence}"
     if failed is not None:

@@ -26,13 +26,14 @@ FOREIGN_FOLDERS = frozenset({"__pycache__", "runs", "node_modules"})
 
 
 def source_files(workload: Workload, root: Path) -> list[Path]:
-    """The files that a workload's trajectory depends on: what it names, what its command names, else the code in its directory.
+    """The files that a workload's trajectory depends on: what it names, what its commands name, else the code in its directory.
 
     Raises:
         InvalidDocumentError: When one that it names is not there, or nobody could read that many.
     """
     directory = (root / workload.directory).resolve()
-    files = {directory / part for part in workload.command if os.path.isfile(directory / part)}  # noqa: PTH113  no error for a long one
+    named = (*workload.command, *workload.outside.inspect)
+    files = {directory / part for part in named if os.path.isfile(directory / part)}  # noqa: PTH113  no error for a long one
     for source in workload.sources:
         tree = directory / source
         if not tree.exists():

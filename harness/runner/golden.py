@@ -37,6 +37,16 @@ UNKEYED_VARIABLES = frozenset(
 UNKEYED_PREFIX = "PYTEST_"
 """Says which test runs and which worker runs it; ``UNKEYED_VARIABLES`` likewise say nothing that a trajectory hangs on."""
 
+PLACES: dict[str, tuple[str, ...]] = {
+    "docker": ("HARNESS_DOCKER_IMAGE",),
+    "gcp": (
+        "HARNESS_EMULATED_SESSION",
+        *(f"HARNESS_GCP_{name}" for name in ("PROJECT", "REGION", "JOB", "IMAGE", "GPUS", "GPU_TYPE", "CLUSTER", "ZONE")),
+    ),
+}
+"""By target, the variables of the harness that say where a job runs and what it is made of: another image is another job, and what an
+emulator has run says nothing of a project."""
+
 PlayGolden = Callable[[Scenario, RunDirectory, str], None]
 
 
@@ -96,11 +106,11 @@ def golden_scenario(scenario: Scenario) -> Scenario:
 
 
 def golden_key(scenario: Scenario, *, root: Path, seed: int, target: str) -> str:
-    """What the uninterrupted run depends on: workload, platform, code, manifests, seed, environment, Python, packages, form of events."""
+    """What the uninterrupted run depends on: workload, platform, place, code, manifests, seed, variables, packages, form of events."""
     sha = hashlib.sha256()
     sha.update(encode(msgspec.structs.replace(scenario, deadline_s=1.0)))
     sha.update(f"{SCHEMA_VERSION} {seed} {target} {sys.version} {sys.executable}".encode())
-    for part in (*_environment(), *_packages()):
+    for part in (*_place(target), *_environment(), *_packages()):
         sha.update(os.fsencode(part) + b"\0")
     manifests = {root / name for name in (scenario.cluster.manifest, scenario.cluster.queues) if name}
     for path in sorted({*source_files(scenario.workload, root), *filter(Path.is_file, manifests)}):
@@ -173,6 +183,10 @@ def _trajectory(events: Sequence[Event]) -> Iterator[tuple[object, ...]]:
     inspected = (event for event in events if isinstance(event, Inspected) and event.step >= 0)
     yield from (("task", event.task, "inspected", event.step, tuple(sorted(event.digests.items()))) for event in inspected)
     yield from (("result", event.path, event.sha256) for event in events if isinstance(event, ResultSeen))
+
+
+def _place(target: str) -> list[str]:
+    return [f"{name}={os.environ[name]}" for name in PLACES.get(target, ()) if os.environ.get(name)]
 
 
 def _environment() -> list[str]:

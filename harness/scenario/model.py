@@ -31,6 +31,9 @@ SENTENCE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 INJECTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """Names of injections are parts of paths, where what they damage is kept."""
 
+INJECTIONS_MAX = 16
+"""Of a scenario."""
+
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who is hit: an attempt of a task as a whole, or one of its ranks.
@@ -199,7 +202,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
         require(bool(self.why.strip()), "why", self.why, "a sentence: what this proves, and where the promise is written")
         require(bool(self.expects), "expects", self.expects, "at least one expectation: a run that checks nothing proves nothing")
-        require(len(self.injections) <= 16, "injections", len(self.injections), "at most 16: beyond that no reader follows a run")
+        wanted = f"at most {INJECTIONS_MAX}: beyond that no reader follows a run"
+        require(len(self.injections) <= INJECTIONS_MAX, "injections", len(self.injections), wanted)
         positive("deadline_s", self.deadline_s)
         kinds = [type(expectation) for expectation in self.expects]
         require(len(set(kinds)) == len(kinds), "expects", sorted(kind.__name__ for kind in kinds), "each kind of expectation once")

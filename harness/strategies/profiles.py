@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
-from hypothesis import HealthCheck, Phase, currently_in_test_context, settings
+from hypothesis import HealthCheck, Phase, _settings, currently_in_test_context, settings
 from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase, MultiplexedDatabase, ReadOnlyDatabase
 
 from harness.errors import UnknownNameError
@@ -19,8 +19,9 @@ Effort = Literal["pr", "ci", "nightly"]
 
 PROFILES: tuple[Effort, ...] = get_args(Effort)
 
-OF_HYPOTHESIS = ("default", "ci")
-"""What Hypothesis loads by itself, for functions: it hurries them, or draws the same each time, and forgets what failed."""
+OF_HYPOTHESIS: dict[str, settings | None] = {"default": getattr(_settings, "default", None), "ci": getattr(_settings, "CI", None)}
+"""What Hypothesis loads by itself, for functions: it hurries them, or draws the same each time, and forgets what failed. None: a version
+that calls it otherwise, of which the name alone tells."""
 
 Runs = Literal["live", "offline"]
 """Whether an example runs a job, which takes seconds, or something in memory, which takes milliseconds."""
@@ -81,8 +82,9 @@ def load_profile(name: str, *, runs: Runs = "live", database: Path | None = None
 
 
 def is_of_hypothesis() -> bool:
-    """Whether nobody has chosen the profile in force."""
-    return settings.get_current_profile_name() in OF_HYPOTHESIS
+    """Whether nobody has chosen the profile in force; one that a project has registered under a name of Hypothesis's is the project's."""
+    name = settings.get_current_profile_name()
+    return name in OF_HYPOTHESIS and OF_HYPOTHESIS[name] in (None, settings.get_profile(name))
 
 
 def why_unfit(*, is_chosen: bool) -> str:

@@ -10,6 +10,7 @@ from harness.explore.aims.reach import Position
 from harness.scenario import Fault, Injection, Scenario, Schedule, Workload, kind_of
 from harness.scenario.cells import Cell
 from harness.scenario.faults import EndGrace, ExpireTimeout, Kill, Maintenance, OverlapAttempts, Pause, Terminate
+from harness.scenario.model import INJECTIONS_MAX
 from harness.scenario.rules import require
 from harness.strategies.drawing import Attempt, draw_death, draw_pause
 from harness.strategies.steering import SteeredPlaces
@@ -61,6 +62,7 @@ def schedules(
 
 def _refuse_undrawable(choice: Choice, max_faults: int) -> None:
     require(max_faults >= 1, "max_faults", max_faults, "at least one fault: a schedule without any proves nothing")
+    require(max_faults <= INJECTIONS_MAX, "max_faults", max_faults, f"at most {INJECTIONS_MAX}: a scenario holds no more")
     unknown = [kind_of(fault) for fault in choice.faults if not isinstance(fault, DRAWN)]
     known = ", ".join(str(kind.__struct_config__.tag) for kind in DRAWN)
     require(not unknown, "faults", unknown, f"some of {known}: for others the moment that fits is yours to say")

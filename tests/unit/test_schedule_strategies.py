@@ -362,6 +362,7 @@ def test_the_handler_the_restore_the_save_and_a_second_notice_are_all_found():
     ("arguments", "advice"),
     [
         ({"max_faults": 0}, "at least one fault"),
+        ({"max_faults": 17}, "at most 16"),
         ({"faults": (CancelExecution(),)}, "some of kill, terminate, end-grace"),
         ({"faults": (EndGrace(),)}, "end-grace follows a terminate"),
         ({"faults": ()}, "one that acts alone"),

@@ -10,7 +10,7 @@ from hypothesis.database import MultiplexedDatabase
 
 from harness.errors import UnknownNameError
 from harness.strategies import PROFILES, load_profile
-from harness.strategies.profiles import why_unfit
+from harness.strategies.profiles import is_of_hypothesis, why_unfit
 
 
 @pytest.fixture(autouse=True)
@@ -96,3 +96,17 @@ def test_settings_for_functions_are_none_for_jobs():
     load_profile("ci")
     assert told_in_a_test() == ""
     assert "may take 50 ms by the profile 'chaos-ci-live'" in told_in_a_test(deadline=50)
+
+
+@pytest.mark.parametrize("name", ["default", "ci"])
+def test_a_profile_of_the_project_is_chosen_whatever_its_name(name: str):
+    of_hypothesis = settings.get_profile(name)
+    settings.load_profile(name)
+    assert is_of_hypothesis()
+    try:
+        settings.register_profile(name, max_examples=3, deadline=None)
+        settings.load_profile(name)
+        assert not is_of_hypothesis()
+        assert told_in_a_test() == ""
+    finally:
+        settings.register_profile(name, of_hypothesis)

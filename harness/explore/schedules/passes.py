@@ -10,7 +10,7 @@ import msgspec
 
 from harness.explore.schedules.cases import Case, Trial
 from harness.explore.schedules.dropping import NOTICES, is_at_notice, is_notice_for, waits_for_notice
-from harness.scenario import Fault, Injection, Trigger, injection_name, kind_of
+from harness.scenario import Fault, Injection, Scenario, Trigger, Workload, injection_name, kind_of
 from harness.scenario.cluster_faults import BreakNode, DeletePods, DrainNode, EvictPods, InterruptNode, LoseNode, LosePool
 from harness.scenario.faults import EndGrace, ExpireTimeout, Kill, KillRayProcess, Maintenance, OverlapAttempts, Terminate
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, OnLog
@@ -31,7 +31,7 @@ def milder_scopes(case: Case, _trial: Trial) -> Iterator[tuple[str, Case]]:
             ):
                 continue  # a pair: see ``one_signal``
             done = f"{_name(case, index)}: {kind_of(fault)} instead of {kind_of(injection.fault)}"
-            yield from _offer(case, done, _with(case.injections, index, fault=fault))
+            yield from _offer_changed(case, done, index, fault=fault)
 
 
 def milder(fault: Fault) -> Sequence[Fault]:
@@ -75,14 +75,14 @@ def one_victim(case: Case, _trial: Trial) -> Iterator[tuple[str, Case]]:
             at = (
                 msgspec.structs.replace(injection.at, rank=0) if isinstance(injection.at, AtStep | AtMarker | AtOperation) else injection.at
             )
-            yield from _offer(case, f"{_name(case, index)}: rank 0 alone", _with(case.injections, index, victim=victim, at=at))
+            yield from _offer_changed(case, f"{_name(case, index)}: rank 0 alone", index, victim=victim, at=at)
 
 
 def earlier_moments(case: Case, trial: Trial) -> Iterator[tuple[str, Case]]:
     """An address that holds in the next run instead of seconds, a line or an operation; then the first occurrence, or an earlier one."""
     for index, injection in enumerate(case.injections):
         for at in _simpler(injection.at, trial.markers.get(_name(case, index))):
-            yield from _offer(case, f"{_name(case, index)}: an earlier or plainer moment", _with(case.injections, index, at=at))
+            yield from _offer_changed(case, f"{_name(case, index)}: an earlier or plainer moment", index, at=at)
 
 
 def fewer_attempts(case: Case, _trial: Trial) -> Iterator[tuple[str, Case]]:
@@ -90,7 +90,7 @@ def fewer_attempts(case: Case, _trial: Trial) -> Iterator[tuple[str, Case]]:
     for index, injection in enumerate(case.injections):
         if len(injection.attempts) > 1:
             first = injection.attempts[:1]
-            yield from _offer(case, f"{_name(case, index)}: in attempt {first[0]} alone", _with(case.injections, index, attempts=first))
+            yield from _offer_changed(case, f"{_name(case, index)}: in attempt {first[0]} alone", index, attempts=first)
 
 
 def smaller_runs(case: Case, _trial: Trial) -> Iterator[tuple[str, Case]]:
@@ -104,6 +104,15 @@ def smaller_runs(case: Case, _trial: Trial) -> Iterator[tuple[str, Case]]:
             msgspec.structs.replace(case, scenario=msgspec.structs.replace(scenario, platform=platform)),
         )
     yield from _with_fewer_steps(case)
+
+
+def is_of_job(smaller: Scenario, scenario: Scenario) -> bool:
+    """Whether two scenarios are of one job on one platform, but for the size of the run."""
+    tasks, parallelism = smaller.platform.tasks, smaller.platform.parallelism
+    platform = msgspec.structs.replace(scenario.platform, tasks=tasks, parallelism=parallelism)
+    workload = _with_steps(scenario.workload, smaller.workload.steps)
+    same = (scenario.name, workload, platform, scenario.cluster)
+    return same == (smaller.name, smaller.workload, smaller.platform, smaller.cluster)
 
 
 PASSES: tuple[Pass, ...] = (one_signal, milder_scopes, one_victim, fewer_attempts, earlier_moments, smaller_runs)
@@ -136,11 +145,19 @@ def _with_fewer_steps(case: Case) -> Iterator[tuple[str, Case]]:
     workload, steps = case.scenario.workload, case.scenario.workload.steps
     half = steps // 2
     last = max((injection.at.step for injection in case.injections if isinstance(injection.at, AtStep)), default=1)
-    given = {name: value for name, value in workload.environment.items() if value == str(steps) and "STEP" in name.upper()}
-    if half < max(STEPS_MIN, last) or not given:
+    if half < max(STEPS_MIN, last) or not _names_of_steps(workload):
         return
-    fewer = msgspec.structs.replace(workload, steps=half, environment=workload.environment | dict.fromkeys(given, str(half)))
+    fewer = _with_steps(workload, half)
     yield f"{half} of {steps} steps", msgspec.structs.replace(case, scenario=msgspec.structs.replace(case.scenario, workload=fewer))
+
+
+def _with_steps(workload: Workload, steps: int) -> Workload:
+    environment = workload.environment | dict.fromkeys(_names_of_steps(workload), str(steps))
+    return msgspec.structs.replace(workload, steps=steps, environment=environment)
+
+
+def _names_of_steps(workload: Workload) -> list[str]:
+    return [name for name, value in workload.environment.items() if value == str(workload.steps) and "STEP" in name.upper()]
 
 
 def _offer(case: Case, done: str, injections: tuple[Injection, ...]) -> Iterator[tuple[str, Case]]:
@@ -151,9 +168,13 @@ def _offer(case: Case, done: str, injections: tuple[Injection, ...]) -> Iterator
         return
 
 
-def _with(injections: tuple[Injection, ...], index: int, **fields: object) -> tuple[Injection, ...]:
-    changed = msgspec.structs.replace(injections[index], **fields)
-    return (*injections[:index], changed, *injections[index + 1 :])
+def _offer_changed(case: Case, done: str, index: int, **fields: object) -> Iterator[tuple[str, Case]]:
+    """The case with one fault changed, where there is such a fault and such a schedule of the job."""
+    try:
+        changed = msgspec.structs.replace(case.injections[index], **fields)
+    except ValueError:  # refused, as one that hits whole attempts and would hit a rank alone
+        return
+    yield from _offer(case, done, (*case.injections[:index], changed, *case.injections[index + 1 :]))
 
 
 def _name(case: Case, index: int) -> str:

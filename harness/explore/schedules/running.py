@@ -11,6 +11,7 @@ from harness.explore.schedules.cases import Case, Signature, Trial, markers_befo
 from harness.explore.schedules.failures import failure_of, failures_in, write_failure
 from harness.explore.schedules.judged import ScheduleRun
 from harness.explore.schedules.memory import VerdictMemory
+from harness.explore.schedules.passes import is_of_job
 from harness.explore.schedules.promises import scenario_of
 from harness.explore.schedules.shrinking import RUNS_MAX, Reproduction, Shrunk, reproduce, shrink
 from harness.report import write_run
@@ -49,7 +50,7 @@ class ScheduleRunner:
     shrink_runs: int = RUNS_MAX
     ran: Callable[[Run], None] = lambda _run: None
     _memory: VerdictMemory = field(init=False)
-    _seen: dict[tuple[str, Signature], ScheduleRun] = field(init=False, default_factory=dict)
+    _seen: dict[tuple[str, str, Signature], ScheduleRun] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._memory = VerdictMemory(self.store.root / VERDICTS_NAME)
@@ -71,7 +72,7 @@ class ScheduleRunner:
     def _investigated(self, case: Case, found: ScheduleRun) -> ScheduleRun:
         """Once for each way to fail: what fails like something before it is shown with the smallest case of that."""
         signature = signature_of(found.verdict)
-        kind = (case.scenario.name, signature)
+        kind = (case.scenario.name, self._job_key(case), signature)
         if kind not in self._seen:
             look = self._shrunk if self.shrink_runs else self._left_as_it_is
             self._seen[kind] = self._written(case, found, signature) or look(case, found, signature)
@@ -81,6 +82,8 @@ class ScheduleRunner:
     def _written(self, case: Case, found: ScheduleRun, signature: Signature) -> ScheduleRun | None:
         """What an earlier session has written of it, if the job is still the one that failed then."""
         for path, failure in failures_in(self.store.root / FAILURES_NAME, case.scenario.name):
+            if not is_of_job(failure.scenario, case.scenario):
+                continue
             trial = self._known(failure.case)
             if failure.reproduction.of and trial is not None and trial.signature == failure.signature == signature:
                 shrunk = Shrunk(case=failure.case, trial=trial)
@@ -147,9 +150,13 @@ class ScheduleRunner:
         return run
 
     def _key(self, case: Case) -> str:
-        """A verdict holds for the job as it is: its files, its environment and what is installed."""
+        """A verdict holds for the job as it is."""
+        return case.key(self._job_key(case))
+
+    def _job_key(self, case: Case) -> str:
+        """The job as it is: its files, its environment and what is installed."""
         alone = golden.golden_scenario(case.scenario)
-        return case.key(golden.golden_key(alone, root=self.root, seed=case.seed, target=case.target))
+        return golden.golden_key(alone, root=self.root, seed=case.seed, target=case.target)
 
 
 def trial_of(run: Run) -> Trial:

@@ -3,12 +3,12 @@
 import pytest
 
 from harness.checkers.landed import check
-from harness.history import FaultFailed, FaultRequested
+from harness.history import BarrierReached, FaultFailed, FaultRequested, Marked
 from harness.scenario import Injection, Trigger
 from harness.scenario.cluster_faults import LoseNode, LowerQuota
 from harness.scenario.faults import FlipByte, Kill
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, AtSubmission, OnCondition, OnEffect, OnLog
-from harness.verdict import Outcome
+from harness.verdict import Finding, Outcome
 from tests.unit.checkers.builders import Run, resumed, uninterrupted
 
 KILL = Injection(fault=Kill(), at=AtStep(step=7))
@@ -40,6 +40,18 @@ def test_an_operation_that_never_came_is_named():
     assert "it waited for the moment before operation 2 of kind rename on step_* by rank 0 since it said save.begin for time 1" in reason
     from_start = check(uninterrupted().evidence(injections=(Injection(fault=Kill(), at=AtOperation(operation="mkdir", path=".")),)))
     assert "the moment after operation 1 of kind mkdir on . by rank 0 since its start" in from_start.reason
+
+
+@pytest.mark.parametrize("at", [AtStep(step=7), AtMarker(event="step", nth=7)])
+def test_a_job_that_was_not_held_at_the_moment_was_not_hit_there(at: Trigger):
+    def told(run: Run) -> Finding:
+        return check(run.killed().attempt(1).begin(5).steps(6, 20).complete().evidence(injections=(Injection(fault=Kill(), at=at),)))
+
+    finding = told(Run().attempt(0).begin().steps(1, 9))
+    assert finding.outcome is Outcome.UNKNOWN
+    assert "when the job had gone on to step: it keeps no barrier" in finding.reason
+    held = Run().attempt(0).begin().steps(1, 7).here(BarrierReached, rank=0, event="step", when="after", step=7)
+    assert told(held.here(Marked, rank=0, name="a-thread-speaks")).outcome is Outcome.VALID
 
 
 def test_each_attempt_of_an_injection_is_owed_its_own_fault():

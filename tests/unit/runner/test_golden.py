@@ -27,7 +27,7 @@ from harness.history import (
 )
 from harness.runner import code, golden
 from harness.runner.golden import establish, golden_key
-from harness.scenario import Cluster, Scenario, Workload
+from harness.scenario import Cluster, Outside, Scenario, Workload
 from harness.scenario.expectations import BitExactResume
 from harness.store import RunDirectory, RunStore
 
@@ -168,6 +168,19 @@ def test_a_variable_of_the_caller_alone_makes_no_other_run(key, monkeypatch, nam
     assert key() == before
 
 
+@pytest.mark.parametrize(
+    ("target", "name"), [("docker", "HARNESS_DOCKER_IMAGE"), ("gcp", "HARNESS_GCP_IMAGE"), ("gcp", "HARNESS_EMULATED_SESSION")]
+)
+def test_another_place_or_image_makes_another_run(tmp_path: Path, monkeypatch, target: str, name: str):
+    (tmp_path / "train.py").write_text("train()\n")
+    keys = set()
+    for value in ("1", "2"):
+        monkeypatch.setenv(name, value)
+        keys.add(golden_key(msgspec.structs.replace(SCENARIO, workload=SILENT), root=tmp_path, seed=0, target=target))
+
+    assert len(keys) == 2
+
+
 def test_any_package_installed_makes_another_run(key, monkeypatch, tmp_path: Path):
     packages = tmp_path / ".packages"
     packages.mkdir()
@@ -248,6 +261,16 @@ def test_a_source_that_cannot_be_read_is_said(key, monkeypatch):
 
     with pytest.raises(InvalidDocumentError, match=r"train\.py: Permission denied; make it readable"):
         key()
+
+
+def test_an_edited_inspection_is_another_uninterrupted_run(key, tmp_path: Path):
+    outside = Outside(inspect=("{python}", "inspect_it.py", "{checkpoint_dir}"))
+    workload = msgspec.structs.replace(SILENT, sources=("train.py",), outside=outside)
+    (tmp_path / "inspect_it.py").write_text("print(1)")
+    before = key(workload)
+    (tmp_path / "inspect_it.py").write_text("print(2)")
+
+    assert key(workload) != before
 
 
 def test_an_edited_manifest_is_another_uninterrupted_run(tmp_path: Path):

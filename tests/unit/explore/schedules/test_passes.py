@@ -16,7 +16,7 @@ from harness.explore.schedules.passes import (
 )
 from harness.scenario import Fault, Injection, Trigger, Victim, Workload, kind_of
 from harness.scenario.cluster_faults import DeletePods, LoseNode, LosePool
-from harness.scenario.faults import EndGrace, ExpireTimeout, FlipByte, Kill, Maintenance, OverlapAttempts, Pause, Terminate
+from harness.scenario.faults import CancelExecution, EndGrace, ExpireTimeout, FlipByte, Kill, Maintenance, OverlapAttempts, Pause, Terminate
 from harness.scenario.triggers import AfterSeconds, AtMarker, AtOperation, AtStep, OnLog
 from harness.verdict import Outcome
 from tests.unit.explore.schedules.laboratory import case_of
@@ -100,6 +100,11 @@ def test_all_ranks_or_another_become_the_first_at_its_own_word():
 
 def test_a_job_of_one_process_has_one_victim():
     assert offered(one_victim, kill()) == []
+
+
+@pytest.mark.parametrize("fault", [OverlapAttempts(), CancelExecution()])
+def test_what_hits_whole_attempts_hits_no_rank_alone(fault: Fault):
+    assert offered(one_victim, case=case_of(Injection(fault=fault, at=AT), workload=PAIR)) == []
 
 
 # ---- moments ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,10 @@ from harness.scenario.faults import EndGrace, Kill, Pause, Terminate
 from harness.scenario.triggers import AtMarker, AtStep
 from tests.unit.explore.schedules.laboratory import case_of
 
-SAVING = Workload(name="saving", command=("x",), steps=40, save_every=5, outside=Outside(result="{checkpoint_dir}/r"))
+SAVING = Workload(
+    name="saving", command=("x",), steps=40, save_every=5, layout="step-directories", outside=Outside(result="{checkpoint_dir}/r")
+)
+UNKNOWN_FILES = Workload(name="unknown-files", command=("x",), steps=40, save_every=5)
 MUTE = Workload(name="mute", command=("x",), speaks_protocol=False)
 LOGGING = Workload(
     name="logging", command=("x",), save_every=5, speaks_protocol=False, outside=Outside(logs=LogPatterns(resumed=r"(?P<step>\d+)"))
@@ -30,6 +33,7 @@ def test_a_workload_owes_what_can_be_seen_of_it():
     assert promised(LOGGING, KILL) == ["completes", "within-retries", "resumes-from-newest-durable"]
     everything = ["completes", "within-retries", "same-result", "bit-exact-resume", "resumes-from-newest-durable", "intact-checkpoints"]
     assert promised(SAVING, KILL) == everything
+    assert promised(UNKNOWN_FILES, KILL) == ["completes", "within-retries", "bit-exact-resume", "resumes-from-newest-durable"]
     (resumes,) = [one for one in scenario_of(SAVING, Schedule(injections=(KILL,))).expects if isinstance(one, ResumesFromNewestDurable)]
     assert resumes.lost_steps_max == 5
 

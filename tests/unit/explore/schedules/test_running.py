@@ -162,6 +162,29 @@ def test_what_fails_alike_is_investigated_once(stand: Stand):
     assert len(list((stand.root / "runs" / ".failures").iterdir())) == 1
 
 
+@pytest.mark.parametrize("is_next_session", [False, True])
+def test_another_job_of_that_name_that_fails_alike_is_investigated_by_itself(stand: Stand, is_next_session: bool):
+    other = msgspec.structs.replace(WRONG, workload=msgspec.structs.replace(JOB, environment={"MODE": "other"}))
+    runner = stand.runner()
+    first = runner.run(WRONG, schedule(KILL))
+    second = (stand.runner() if is_next_session else runner).run(other, schedule(KILL))
+
+    assert first.artefact is not None
+    assert second.artefact is not None
+    assert (read_failure(first.artefact).scenario.workload, read_failure(second.artefact).scenario.workload) == (JOB, other.workload)
+
+
+def test_a_failure_whose_run_was_made_smaller_is_found_by_the_next_session(stand: Stand):
+    sized = msgspec.structs.replace(WRONG, workload=msgspec.structs.replace(JOB, environment={"STEPS": "10"}))
+    first = stand.runner().run(sized, schedule(KILL))
+    made = len(stand.made)
+    again = stand.runner().run(sized, schedule(KILL))
+
+    assert first.artefact is not None
+    assert read_failure(first.artefact).scenario.workload.steps < 10
+    assert (again.artefact, len(stand.made)) == (first.artefact, made)
+
+
 def test_the_next_session_finds_what_was_written_and_runs_nothing(stand: Stand):
     first = stand.runner().run(WRONG, schedule(KILL))
     made = len(stand.made)
