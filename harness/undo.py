@@ -179,6 +179,7 @@ class RestoreAutoscaling(msgspec.Struct, frozen=True, kw_only=True, tag="restore
         total_min_node_count: Of all zones.
         total_max_node_count: Of all zones.
         location_policy: ``BALANCED`` or ``ANY``; empty: not said.
+        autoprovisioned: Whether the autoscaler may delete the pool when nobody needs it.
         is_off_by_fault: Whether the fault has switched it off: where it is on, it is somebody else's since, and is left. False in journals
             of a version that did not say: it is set whatever it is.
     """
@@ -190,6 +191,7 @@ class RestoreAutoscaling(msgspec.Struct, frozen=True, kw_only=True, tag="restore
     total_min_node_count: int = 0
     total_max_node_count: int = 0
     location_policy: str = ""
+    autoprovisioned: bool = False
     is_off_by_fault: bool = False
 
 

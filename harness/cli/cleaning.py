@@ -184,8 +184,15 @@ def _look_elsewhere(left: LeftElsewhere, clock: Clock) -> Iterator[Told]:
 
 
 def _clean_run(run: RunDirectory, name: str, run_id: str, clock: Clock) -> Iterator[Told]:
-    """Undo first, the last first: what a fault took away, like the node of a pod, may be needed to remove the rest."""
-    for entry in reversed(run.undo.owed()):
+    """Undo first, the last first: what a fault took away, like the node of a pod, may be needed to remove the rest.
+
+    Raises:
+        HarnessError: When it owes something to a project that somebody else has: all of it stays until that ends.
+    """
+    owed = run.undo.owed()
+    if any(isinstance(entry.undo, RestoreProject) for entry in owed):
+        _require_free_project(run_id, clock)
+    for entry in reversed(owed):
         assert entry.undo is not None
         if isinstance(entry.undo, RestoreCluster):
             yield Told(What.BEGUN, name, f"{_when()}will undo {entry.injection} on the cluster {entry.undo.cluster}")
@@ -199,6 +206,12 @@ def _clean_run(run: RunDirectory, name: str, run_id: str, clock: Clock) -> Itera
         else:
             yield Told(What.DONE, name, f"{entry.injection}: {said}")
     yield from _take_away(run_id, name, clock)
+
+
+def _require_free_project(run_id: str, clock: Clock) -> None:
+    from harness.targets.gcp.leftovers import require_free_project
+
+    require_free_project(run_id, clock)
 
 
 def _when() -> str:

@@ -42,6 +42,8 @@ class ActiveQuota(QueueChange):
 
     def _actions(self) -> tuple[ClusterAction, ...]:
         self._before = self._target.quota_of(self._fault.flavor)
+        if self._before <= self._fault.to:  # it would be seen to act at once, and nothing would have happened
+            raise LookupError(f"the quota of flavor {self._fault.flavor} is {self._before} already, not more than {self._fault.to}")
         return self._target.quota_undo(self._fault.flavor, to=self._fault.to)
 
     def _require_ours(self) -> None:

@@ -73,7 +73,12 @@ class Pool:
         accelerators = tuple(
             Accelerator(accelerator_type=found.accelerator_type, accelerator_count=found.accelerator_count) for found in config.accelerators
         )
-        labels = {"goog-gke-node": "", "goog-k8s-cluster-name": self.name.cluster, "goog-k8s-node-pool-name": self.name.pool}
+        labels = {
+            "goog-gke-node": "",
+            "goog-k8s-cluster-location": self.name.location,
+            "goog-k8s-cluster-name": self.name.cluster,
+            "goog-k8s-node-pool-name": self.name.pool,
+        }
         return [
             NodeGroup(
                 project=self.name.project,

@@ -31,6 +31,7 @@ class Autoscaling:
     total_min_node_count: int = 0
     total_max_node_count: int = 0
     location_policy: str = ""
+    autoprovisioned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,7 @@ def adopted_pool(pool: "NodePool", cluster: str) -> AdoptedPool:
             total_min_node_count=scaling.total_min_node_count,
             total_max_node_count=scaling.total_max_node_count,
             location_policy="" if policy == "LOCATION_POLICY_UNSPECIFIED" else policy,
+            autoprovisioned=scaling.autoprovisioned,
         ),
     )
 

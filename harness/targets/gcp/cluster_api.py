@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 MERGE = "application/merge-patch+json"
 
+DELETION: Mapping[str, str] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+"""With all that it owns: who says nothing of it leaves the pods of a Job behind, and they hold what they have.
+
+Source: kubernetes v1.34, pkg/registry/batch/job/strategy.go (DefaultGarbageCollectionPolicy: batch/v1 orphans, for compatibility).
+"""
+
 
 class Answer(NamedTuple):
     """What an API server said."""
@@ -58,16 +64,16 @@ class ClusterApi:
         return self._do("PATCH", path, msgspec.json.encode(change), Effect.IDEMPOTENT)
 
     def delete(self, path: str) -> None:
-        """Delete an object.
+        """Begin to delete an object with all that it owns.
 
         Raises:
             ResourceMissingError: When it is not there.
         """
-        self._do("DELETE", path, b"", Effect.IDEMPOTENT)
+        self._do("DELETE", path, msgspec.json.encode(DELETION), Effect.IDEMPOTENT)
 
     def _do(self, verb: str, path: str, body: bytes, effect: Effect) -> dict[str, object]:
         request = Request(service="kubernetes", method=verb, resource=f"{self._name}{path}", effect=effect)
-        headers = {"Content-Type": MERGE} if verb == "PATCH" else {}
+        headers = {"Content-Type": MERGE if verb == "PATCH" else "application/json"} if body else {}
 
         def send(timeout_s: float) -> bytes:
             answer = self._exchange(verb, path, headers, body, timeout_s)

@@ -1,6 +1,7 @@
 """What a run has made on a project, found and removed: by its label, and by its prefix in the bucket. Nothing else is touched."""
 
 import os
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from harness.clock import Clock
@@ -10,8 +11,10 @@ from harness.targets.gcp.connection import EMULATOR_VARIABLE, EmulatorGoneError,
 from harness.targets.gcp.failures import ResourceMissingError
 from harness.targets.gcp.footprint import Footprint, read_footprint, remove_footprint
 from harness.targets.gcp.guard import RUN_LABEL, run_prefix
+from harness.targets.gcp.lock_holders import LockedError
 from harness.targets.gcp.object_removal import remove_objects
 from harness.targets.gcp.place import Place
+from harness.targets.gcp.project_holding import lock_of
 from harness.targets.gcp.run_jobs import find_run_jobs, remove_run_job
 from harness.targets.gcp.run_names import run_job_name, run_label
 from harness.targets.gcp.secrets import Secrets
@@ -88,6 +91,29 @@ def remove_left_behind(run_id: str, clock: Clock) -> list[str]:
         return _forget_emulated(footprint)
     finally:
         clients.close()
+
+
+def require_free_project(run_id: str, clock: Clock) -> None:
+    """See that nobody else has the project of a run that has died: what it owes would be done to it in the middle of theirs.
+
+    Where nobody can tell, nothing is left undone for that.
+
+    Raises:
+        LockedError: When somebody has it.
+    """
+    footprint = read_footprint(run_id)
+    if footprint is None or is_gone(footprint):
+        return
+    secrets = Secrets()
+    environment = {**os.environ, EMULATOR_VARIABLE: footprint.emulator}
+    try:
+        with closing(connect(footprint.place.project, environment, secrets)) as clients:
+            caller = Caller(clock=clock, secrets=secrets, renew=clients.renew, problem=clients.problem)
+            lock_of(footprint.place, clients, caller).require_free(over_dead=True)
+    except LockedError:
+        raise
+    except HarnessError:
+        return
 
 
 def _forget_emulated(footprint: Footprint) -> list[str]:

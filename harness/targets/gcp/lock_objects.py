@@ -91,7 +91,9 @@ class BucketLockObject:
     def delete(self, *, if_generation: int) -> None:
         """See ``LockObject``."""
         request = self._request("objects.delete", Effect.IDEMPOTENT)
-        self._caller.call(request, lambda timeout_s: self._blob.delete(if_generation_match=if_generation, timeout=timeout_s, retry=None))
+        # not the blob that was written: the client would ask for the generation of its last answer, and a renewal's may have been lost
+        blob = self._clients.storage.bucket(self._bucket).blob(self._name, generation=if_generation)
+        self._caller.call(request, lambda timeout_s: blob.delete(if_generation_match=if_generation, timeout=timeout_s, retry=None))
 
     def _request(self, method: str, effect: Effect = Effect.READ) -> Request:
         return Request(service="storage.googleapis.com", method=method, resource=self.where, effect=effect)

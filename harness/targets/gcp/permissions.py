@@ -48,6 +48,22 @@ UNASKED_CLUSTER_PERMISSIONS = (
     "container.clusters.get",
     "container.clusters.update",
     "container.operations.get",
+    "compute.instances.get",
     "compute.instances.list",
     "compute.instances.delete",
+    "compute.instances.reset",
+    "compute.instances.simulateMaintenanceEvent",
+    "compute.zoneOperations.get",
+    *(f"container.namespaces.{verb}" for verb in ("get", "create", "update", "delete")),
+    *(f"container.nodes.{verb}" for verb in ("get", "list", "update")),
+    *(f"container.pods.{verb}" for verb in ("list", "getLogs", "delete", "evict")),
+    *(f"container.jobs.{verb}" for verb in ("get", "list", "create", "delete")),
+    *(f"container.resourceQuotas.{verb}" for verb in ("get", "create", "update", "delete")),
+    *(f"container.{kind}.{verb}" for kind in ("configMaps", "services") for verb in ("create", "update")),
+    "container.events.list",
+    *(f"container.thirdPartyObjects.{verb}" for verb in ("get", "list", "create", "update", "delete")),
 )
+"""The last are of objects in the cluster, which its own roles (RBAC) may grant as well; third parties' are Kueue's and KubeRay's.
+
+Source: https://cloud.google.com/compute/docs/access/iam-permissions, https://cloud.google.com/iam/docs/roles-permissions/container.
+"""

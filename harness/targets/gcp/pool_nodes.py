@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from google.cloud.compute_v1 import Instance
     from google.cloud.container_v1 import NodePool
 
-POOL_LABEL, CLUSTER_LABEL = "goog-k8s-node-pool-name", "goog-k8s-cluster-name"
-"""Of machines of a pool, by Kubernetes Engine.
+POOL_LABEL, CLUSTER_LABEL, LOCATION_LABEL = "goog-k8s-node-pool-name", "goog-k8s-cluster-name", "goog-k8s-cluster-location"
+"""Of machines of a pool, by Kubernetes Engine. A regional cluster and a zonal one in that region may have the same name.
 
 Source: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels (automatically applied labels).
 """
@@ -62,11 +62,16 @@ def nodes_by_zone(clients: Clients, caller: Caller, name: str, pool: "NodePool")
     zones = list(pool.locations) or [place]
     return {
         zone: sum(
-            instance.status not in GOING and dict(instance.labels).get(CLUSTER_LABEL) == cluster
+            instance.status not in GOING and _is_of(dict(instance.labels), cluster, place)
             for instance in _machines(clients, caller, project, zone, short)
         )
         for zone in zones
     }
+
+
+def _is_of(labels: Mapping[str, str], cluster: str, place: str) -> bool:
+    """Whether a machine is of a cluster; one that does not say where its cluster is is taken for that of the name."""
+    return labels.get(CLUSTER_LABEL) == cluster and labels.get(LOCATION_LABEL, place) == place
 
 
 def told(counts: Mapping[str, int]) -> str:

@@ -65,6 +65,7 @@ class PoolSizes:
                 total_min_node_count=scaling.total_min_node_count,
                 total_max_node_count=scaling.total_max_node_count,
                 location_policy=scaling.location_policy if scaling.enabled else "",
+                autoprovisioned=scaling.autoprovisioned,
                 is_off_by_fault=True,
             ),
         )

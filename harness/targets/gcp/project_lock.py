@@ -81,10 +81,7 @@ class ProjectLock:
             CallError: When a bucket does not answer, or refuses.
             TargetUnavailableError: When nobody can tell where others would have it.
         """
-        self._refuse_elsewhere(over_dead=over_dead)
-        stored = self._object.read()
-        if stored is not None:
-            self._refuse_held(self._object, stored, over_dead=over_dead)
+        stored = self.require_free(over_dead=over_dead)
         self._run_id, self._since = run_id, self._clock.utc()
         try:
             self._write(if_generation=stored.generation if stored is not None else 0)
@@ -96,6 +93,19 @@ class ProjectLock:
             with contextlib.suppress(HarnessError):  # it expires then
                 self.free()
             raise
+
+    def require_free(self, *, over_dead: bool = False) -> Stored | None:
+        """See that nobody else has it, as ``take`` does; what is there is returned, and nothing written.
+
+        Raises:
+            LockedError: When another has it.
+            HarnessError: When nobody can tell.
+        """
+        self._refuse_elsewhere(over_dead=over_dead)
+        stored = self._object.read()
+        if stored is not None:
+            self._refuse_held(self._object, stored, over_dead=over_dead)
+        return stored
 
     def wait(self, run_id: str, *, patience_s: float, say: Callable[[str], None]) -> float:
         """Take it when it comes free, and return for how many seconds that took; ``say`` is told for whom we wait.

@@ -163,9 +163,12 @@ class ProjectRestorer:
         if settled:
             return settled
         clusters = self._clients.clusters
-        autoscaling: dict[str, object] = {"enabled": action.enabled}
+        autoscaling: dict[str, object] = {"enabled": action.enabled}  # it is replaced as a whole
         if action.enabled:
-            fields = ("min_node_count", "max_node_count", "total_min_node_count", "total_max_node_count", "location_policy")
+            fields = (
+                *("min_node_count", "max_node_count", "total_min_node_count", "total_max_node_count"),
+                *("location_policy", "autoprovisioned"),
+            )
             autoscaling |= {name: value for name in fields if (value := getattr(action, name))}
         asked = {"name": action.name, "autoscaling": autoscaling}
         is_there = self._operate(

@@ -2,10 +2,11 @@
 
 from harness.errors import BrokenHarnessError
 from harness.kind import ALLOW_LABEL, RUN_ID_LABEL
-from harness.targets.gcp.guard import ALLOWED_LABEL, ALLOWED_VALUE, RUN_LABEL, require_allowed
+from harness.targets.gcp.guard import ALLOWED_LABEL, ALLOWED_VALUE, RUN_LABEL
 from harness.targets.gke.grounds import ProjectGrounds
+from harness.targets.gke.queues import require_allowed_queue
 from harness.targets.gke.refusals import local_queues
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES, Object, is_run_namespace, labels_of, resource_of
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES, Object, is_run_namespace, resource_of
 from harness.targets.kubernetes.manifest_files import job_document, queues_document
 from harness.targets.kubernetes.queue_objects import QueueObjects
 from harness.targets.kubernetes.refusals import told_as_written_wrong
@@ -28,22 +29,26 @@ class Adoption:
             InvalidDocumentError: When the API server takes what the scenario brings for written wrong.
             BrokenHarnessError: When something cannot be made; the caller takes away what was.
         """
-        self._require_queues()
+        self._require_queues(submission)
         self._make_namespace()
         document = queues_document(self._grounds.launch)
         self._queues.apply(document)
         self._make_companions(submission)
         self._queues.await_active(document)
 
-    def _require_queues(self) -> None:
-        """See that the ClusterQueues are there, and that faults are allowed on them: a run fills them, and may lower their quota."""
-        for one in local_queues(self._grounds.launch):
+    def _require_queues(self, submission: Submission) -> None:
+        """See that the ClusterQueues are there, and that faults are allowed on them: a run fills them, and may lower their quota.
+
+        Those, too, before which a job's manifest brings a LocalQueue of its own.
+        """
+        brought = [one for one in submission.companions() if one["kind"] == "LocalQueue"]
+        for one in [*local_queues(self._grounds.launch), *brought]:
             name = str(one["spec"]["clusterQueue"])
             found = self._grounds.api.get(CLUSTER_QUEUES, name)
             if found is None:
                 advice = f"make it as the guide does, and label it {ALLOWED_LABEL}={ALLOWED_VALUE}"
                 raise BrokenHarnessError(f"cluster {self._grounds.cluster.name} has no ClusterQueue {name}; {advice}")
-            require_allowed("ClusterQueue", name, labels_of(found))
+            require_allowed_queue(found)
 
     def _make_namespace(self) -> None:
         name, run_id = self._grounds.namespace, self._grounds.launch.run_id

@@ -17,7 +17,7 @@ from harness.targets.gcp.pool_sizes import PoolSizes, require_allowed_pool, requ
 from harness.targets.gcp.works import Doing, Work, Works
 from harness.targets.gke.grounds import ProjectGrounds
 from harness.targets.gke.refusals import KUBELET, NETWORK
-from harness.targets.kubernetes.api import Object, conditions_of
+from harness.targets.kubernetes.api import NODES, Object, conditions_of
 from harness.targets.kubernetes.node_reading import NodeReading
 from harness.undo import (
     ClusterAction,
@@ -25,6 +25,7 @@ from harness.undo import (
     NothingToUndo,
     ProjectAction,
     Reactivate,
+    ResizeNodePool,
     RestoreInCluster,
     RestoreProject,
     RestoreQuota,
@@ -161,6 +162,9 @@ class ProjectNodeHosting(NodeReading):
     def undo_of(self, actions: Sequence[ClusterAction]) -> Undo:
         """See ``ManagedCluster``. Machines that are reset or deleted come back by themselves."""
         grounds = self.grounds
+        for action in actions:
+            if isinstance(action, Uncordon):
+                self._require_schedulable(action.node)
         inside = tuple(
             RestoreInCluster(cluster=grounds.cluster.name, uid=grounds.cluster.uid, action=action)
             for action in actions
@@ -169,9 +173,13 @@ class ProjectNodeHosting(NodeReading):
         return self._undo(inside) if inside else NothingToUndo(why=BY_ITSELF)
 
     def pool_undo(self, pool: str) -> Undo:
-        """See ``ManagedCluster``."""
+        """See ``ManagedCluster``. The size that is saved is what is there: all machines that were hurt before must have come back."""
+        found, wanted = self._pool(pool), self.hands.wanted.get(pool, 0)
         with _told():
-            saved = self.hands.sizes.saved(self._pool(pool))
+            saved = self.hands.sizes.saved(found)
+        there = sum(action.node_count * found.zones for action in saved if isinstance(action, ResizeNodePool))
+        if there < wanted:
+            raise LookupError(f"node pool {pool} has {there} machines, and had {wanted} before some were hurt: it would stay so small")
         self.hands.saved[pool] = saved
         return self._undo(saved)
 
@@ -226,6 +234,17 @@ class ProjectNodeHosting(NodeReading):
             self.hands.hasten()
         require_allowed_pool(found)
         return found
+
+    def _require_schedulable(self, name: str) -> None:
+        """See that nobody has cordoned a node: what takes the fault back would let it take pods again.
+
+        Raises:
+            LookupError: When somebody has.
+        """
+        with _told():
+            found = self.grounds.api.get(NODES, name)
+        if found is not None and (found.get("spec") or {}).get("unschedulable"):
+            raise LookupError(f"node {name} is cordoned already, as before an upgrade: it is left as it is")
 
     def _hurt(self, nodes: Sequence[str]) -> None:
         """Nodes are about to be hurt: remember how many there were, and whose pods they had."""

@@ -38,19 +38,19 @@ from harness.targets.gke.fidelity import FIDELITY
 from harness.targets.gke.grounds import ProjectGrounds
 from harness.targets.gke.namespaces import namespace_of
 from harness.targets.gke.nodes import Hands, ProjectNodeHosting
+from harness.targets.gke.queues import ProjectQueueChanging
 from harness.targets.gke.refusals import REVOCATION, check_launch, fault_problem, image_of
 from harness.targets.gke.server import ServerApi
 from harness.targets.kubernetes.collecting import collect
 from harness.targets.kubernetes.inventory import Inventory
 from harness.targets.kubernetes.pods import PodRemoving
-from harness.targets.kubernetes.queue import QueueChanging
 
 ENDING_S_MAX = 2 * CLUSTER_S + GONE_S + 3 * CALL_DEADLINE_S
 """A node pool gets its size and its autoscaling back, the namespace goes, and then the objects. It takes minutes unless the cluster is at
 something else; who is killed before leaves a pool of somebody else's at no nodes."""
 
 
-class ProjectClusterTarget(ProjectNodeHosting, PodRemoving, QueueChanging):
+class ProjectClusterTarget(ProjectNodeHosting, PodRemoving, ProjectQueueChanging):
     """Jobs and RayJobs in Kueue's queues of a cluster that is adopted; its nodes are hurt through Compute and Kubernetes Engine.
 
     A run makes its own namespace and changes of the cluster's own what its faults change, each with its undo written before.

@@ -15,7 +15,7 @@ from harness.clock import SystemClock
 from harness.errors import BrokenHarnessError, CapabilityMissingError
 from harness.history import Event, FaultFailed, FaultHealed, FaultObserved
 from harness.runner import Run
-from harness.scenario import Scenario
+from harness.scenario import Injection, Scenario
 from harness.scenario.cluster import Cluster
 from harness.scenario.cluster_faults import (
     BreakNode,
@@ -37,6 +37,7 @@ from harness.scenario.cluster_faults import (
     RevokeCapacity,
 )
 from harness.scenario.faults import DrainRayNode, Kill
+from harness.scenario.triggers import OnEffect
 from harness.targets import left_behind, remove_left_behind
 from harness.targets.gcp.applying import PlanDriftedError
 from harness.targets.gcp.calling import Caller
@@ -46,7 +47,10 @@ from harness.targets.gcp.oversight import LOOKED_EVERY_S, Oversight, RunAbortedE
 from harness.targets.gcp.place import resolve_place
 from harness.targets.gcp.plan import Limits, Plan, Resource, read_plan
 from harness.targets.gcp.pool_sizes import PoolSizes
-from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES
+from harness.targets.gke.arrangement import Adoption
+from harness.targets.gke.target import ProjectClusterTarget
+from harness.targets.kubernetes.api import CLUSTER_QUEUES, NAMESPACES, NODES
+from harness.targets.kubernetes.submission import Submission
 from harness.undo import ResizeNodePool, RestoreAutoscaling, RestoreInCluster, Undo, UndoJournal
 from tests.integration.google.api_server import TOKEN, Refusal
 from tests.integration.google.gke_runs import run_on, scenario_of
@@ -198,6 +202,38 @@ class Written:
         return [*self._world.server.writes()[self._counts[0] :], *self._world.google_calls()[self._counts[1] :]]
 
 
+@pytest.mark.parametrize("fault", [CordonNode(duration_s=0.3), DrainNode(duration_s=0.3)])
+def test_a_node_that_somebody_has_cordoned_stays_so(fault, run_it, world, monkeypatch):
+    chosen: list[str] = []
+    nodes_of = ProjectClusterTarget.nodes_of
+
+    def cordoned(*arguments: Any) -> tuple[str, ...]:
+        chosen.extend(nodes_of(*arguments))
+        with world.server.lock:
+            for node in chosen:
+                world.server.api.patch(NODES, node, {"spec": {"unschedulable": True}})
+        return tuple(chosen)
+
+    monkeypatch.setattr(ProjectClusterTarget, "nodes_of", cordoned)
+    run = run_it(scenario_of(fault))
+    (failed,) = seen(run, FaultFailed)
+    assert "is cordoned already" in failed.detail  # type: ignore[attr-defined]
+    assert not any("patch nodes" in call for call in world.server.writes())
+    with world.server.lock:
+        assert all(world.server.api.objects["nodes", "", node]["spec"]["unschedulable"] for node in chosen)
+
+
+def test_a_pool_of_which_a_machine_is_away_is_not_emptied_for_it_would_stay_smaller(run_it, world):
+    before = world.pool_state()
+    emptying = Injection(fault=LosePool(pool="on-demand-pool", duration_s=0.3), at=OnEffect(of="1-lose-node"))
+    scenario = scenario_of(LoseNode(duration_s=0.3))
+    run = run_it(replace(scenario, injections=(*scenario.injections, emptying)))
+    (failed,) = seen(run, FaultFailed)
+    assert "has 1 machines, and had 2 before some were hurt" in failed.detail  # type: ignore[attr-defined]
+    assert not any("SetNodePool" in call for call in world.google_calls())
+    world.await_pool(before)
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +275,50 @@ def test_a_queue_that_its_owner_does_not_allow_is_left_alone(run_it, world):
     with pytest.raises(NotAllowedError, match="ClusterQueue cluster-queue is not labelled"):
         run_it(scenario_of())
     assert [call for call in world.server.writes() if call.split()[0] in ("create", "apply", "patch")] == []
+
+
+TEAMS_JOB = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: team-queue}
+spec: {clusterQueue: their-queue}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: count, labels: {kueue.x-k8s.io/queue-name: team-queue}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: some/image, command: [count], resources: {requests: {google.com/tpu: 4}, limits: {google.com/tpu: 4}}}]
+"""
+
+
+def test_a_queue_behind_one_of_the_jobs_own_that_its_owner_does_not_allow_is_left_alone(run_it, world, tmp_path):
+    (tmp_path / "job.yaml").write_text(TEAMS_JOB)
+    with world.server.lock:
+        queue = world.server.api.objects["clusterqueues", "", "cluster-queue"]
+        world.server.api.put(CLUSTER_QUEUES, {**queue, "metadata": {"name": "their-queue"}})
+    scenario = scenario_of(LowerQuota(duration_s=0.3))
+    with pytest.raises(NotAllowedError, match="ClusterQueue their-queue is not labelled"):
+        run_it(replace(scenario, cluster=Cluster(manifest="job.yaml", queue="team-queue", chips=4)))
+    assert [call for call in world.server.writes() if call.split()[0] in ("create", "apply", "patch")] == []
+
+
+@pytest.mark.parametrize("fault", [LowerQuota(), OccupyCapacity(chips=4), PreemptWorkload()])
+def test_a_label_that_is_taken_back_during_the_run_is_seen_before_the_queue_is_changed(fault, run_it, world, monkeypatch):
+    make = Adoption.make
+
+    def then_take_back(adoption: Adoption, submission: Submission) -> None:
+        make(adoption, submission)
+        with world.server.lock:
+            world.server.api.patch(CLUSTER_QUEUES, "cluster-queue", {"metadata": {"labels": {"harness-chaos": None}}})
+
+    monkeypatch.setattr(Adoption, "make", then_take_back)
+    run = run_it(scenario_of(fault))
+    (failed,) = seen(run, FaultFailed)
+    assert "ClusterQueue cluster-queue is not labelled harness-chaos=allowed" in failed.detail  # type: ignore[attr-defined]
+    assert not any(hurt in call for call in world.server.writes() for hurt in ("patch clusterqueues", "create jobs/occupant"))
 
 
 @pytest.mark.parametrize("fault", [LoseNode(), BreakNode(), CordonNode(), LosePool(pool="on-demand-pool"), InterruptNode()])

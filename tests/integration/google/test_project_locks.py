@@ -1,5 +1,6 @@
 """One harness on a project, whatever bucket, region or cluster each works with: by Google's own clients on the emulator."""
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from harness.cli.commands import run_app
-from harness.emulator import Emulator
+from harness.clock import SystemClock
+from harness.emulator import Emulator, InjectedFault
 from harness.emulator.project import ProjectState
 from harness.targets.gcp.calling import Caller
 from harness.targets.gcp.connection import Clients, connect
@@ -17,6 +19,7 @@ from harness.targets.gcp.lock_places import ForeignLockError, UnseenLocksError
 from harness.targets.gcp.place import Place
 from harness.targets.gcp.plan import Permission
 from harness.targets.gcp.project_holding import lock_of
+from harness.targets.gcp.project_lock import RENEW_EVERY_S
 from harness.targets.gcp.resolving import Resolved, Resolver
 from harness.targets.gcp.secrets import Secrets
 from tests.integration.google.conftest import Emulate
@@ -67,6 +70,26 @@ def test_who_works_with_another_bucket_keeps_all_others_out(clients, caller, oth
     assert not clients.storage.bucket("bucket-one").blob("harness/locks/our-project.json").exists()
     first.free()
     lock_of(ONE, clients, caller).take("run-2")
+
+
+class Ahead(SystemClock):
+    """A clock that a test moves."""
+
+    ahead_s = 0.0
+
+    def monotonic_s(self) -> float:
+        return super().monotonic_s() + self.ahead_s
+
+
+def test_a_lock_whose_last_renewal_got_no_answer_is_freed(emulator, clients, caller):
+    clock = Ahead()
+    lock = lock_of(ONE, clients, dataclasses.replace(caller, clock=clock))
+    lock.take("run-1")
+    clock.ahead_s = RENEW_EVERY_S + 1.0
+    emulator.world.injections.add(InjectedFault(method="storage.objects.insert", drop="after"))
+    lock.keep()
+    lock.free()
+    assert not clients.storage.bucket("bucket-one").blob("harness/locks/our-project.json").exists()
 
 
 def test_a_bucket_that_its_owner_does_not_allow_is_not_looked_into(clients, caller):

@@ -12,15 +12,17 @@ from google.cloud import compute_v1
 from harness.clock import SystemClock
 from harness.emulator import Emulator
 from harness.errors import UndoError
+from harness.targets.gcp.adopting import look_up_pool
 from harness.targets.gcp.calling import Caller
 from harness.targets.gcp.connection import Clients, connect
 from harness.targets.gcp.leftover_search import Leftover
 from harness.targets.gcp.place import Place
+from harness.targets.gcp.pool_sizes import PoolSizes
 from harness.targets.gcp.resolving import Resolver
 from harness.targets.gcp.secrets import Secrets
 from harness.targets.gcp.sweeping import Became, Sweep
 from harness.targets.gcp.undoing import ProjectRestorer
-from harness.undo import DeleteInstance, DeleteNodePool, ResizeNodePool, RestoreAutoscaling
+from harness.undo import DeleteInstance, DeleteNodePool, ResizeNodePool
 
 PROJECT, ZONE = "our-project", "us-east5-b"
 PARENT = f"projects/{PROJECT}/locations/{ZONE}"
@@ -79,7 +81,7 @@ def finish(clients: Clients, clock: Hastened, operation) -> None:
 
 
 def make_pool(clients: Clients, clock: Hastened, name: str, labels: dict[str, str], nodes: int = 2) -> None:
-    autoscaling = {"enabled": True, "total_max_node_count": 4, "location_policy": "ANY"}
+    autoscaling = {"enabled": True, "total_max_node_count": 4, "location_policy": "ANY", "autoprovisioned": True}
     config = {"machine_type": "ct6e-standard-4t", "resource_labels": labels}
     pool = {"name": name, "initial_node_count": nodes, "config": config, "autoscaling": autoscaling}
     finish(clients, clock, clients.clusters.create_node_pool(parent=CLUSTER, node_pool=pool))
@@ -100,15 +102,12 @@ def nodes_of(clients: Clients, pool: str) -> int:
 @pytest.mark.usefixtures("cluster")
 def test_a_pool_that_was_taken_away_is_put_back_as_the_plan_had_seen_it(clients, caller, clock):
     before = clients.clusters.get_node_pool(name=POOL)
+    saved = PoolSizes(clients, caller, PROJECT).saved(look_up_pool(clients, caller, POOL))
     finish(clients, clock, clients.clusters.set_node_pool_autoscaling({"name": POOL, "autoscaling": {"enabled": False}}))
     finish(clients, clock, clients.clusters.set_node_pool_size({"name": POOL, "node_count": 0}))
     assert nodes_of(clients, "dws-pool") == 0
-    actions = (
-        ResizeNodePool(name=POOL, node_count=2),
-        RestoreAutoscaling(name=POOL, enabled=True, total_max_node_count=4, location_policy="ANY"),
-    )
     for _ in range(2):  # twice is harmless
-        ProjectRestorer(clients, caller, PROJECT).restore(actions)
+        ProjectRestorer(clients, caller, PROJECT).restore(saved)
         assert nodes_of(clients, "dws-pool") == 2
         assert clients.clusters.get_node_pool(name=POOL).autoscaling == before.autoscaling
 
@@ -136,6 +135,18 @@ def test_a_pool_that_its_autoscaler_had_grown_is_as_large_as_it_is(clients, call
     for number in range(3):
         make_machine(clients, f"grown-{number}", {"goog-k8s-node-pool-name": "dws-pool", "goog-k8s-cluster-name": "tpu"})
     assert Resolver(clients, caller, PLACE).resolve().pool_sizes["dws-pool"] == 5
+
+
+@pytest.mark.usefixtures("cluster")
+def test_machines_of_a_cluster_of_the_same_name_elsewhere_are_not_the_pools(clients, caller):
+    pool = look_up_pool(clients, caller, POOL)
+    for number in range(3):  # of a regional cluster, whose pool is in this zone, too
+        labels = {"goog-k8s-node-pool-name": "dws-pool", "goog-k8s-cluster-name": "tpu", "goog-k8s-cluster-location": PLACE.region}
+        make_machine(clients, f"other-{number}", labels)
+    size, _ = PoolSizes(clients, caller, PROJECT).saved(pool)
+    assert size == ResizeNodePool(name=POOL, node_count=2, wrote=0)
+    ProjectRestorer(clients, caller, PROJECT).restore((ResizeNodePool(name=POOL, node_count=0), size))
+    assert nodes_of(clients, "dws-pool") == 2
 
 
 def make_machine(clients: Clients, name: str, labels: dict[str, str]) -> None:

@@ -14,10 +14,10 @@ from harness.cli.commands import run_app
 from harness.cli.project_plan import AskedOfProject, Project, held
 from harness.clock import SystemClock
 from harness.emulator import ApiError, Emulator, InjectedFault
-from harness.store import RunStore
+from harness.store import RunDirectory, RunStore
 from harness.targets.gcp import undoing
 from harness.targets.gcp.calling import Caller
-from harness.targets.gcp.connection import Clients, connect
+from harness.targets.gcp.connection import EMULATOR_VARIABLE, Clients, connect
 from harness.targets.gcp.footprint import read_footprint, write_footprint
 from harness.targets.gcp.job_volumes import AGENT_VOLUME
 from harness.targets.gcp.leftovers import remove_left_behind
@@ -27,7 +27,7 @@ from harness.targets.gcp.plan import Limits
 from harness.targets.gcp.project_lock import ProjectLock
 from harness.targets.gcp.run_names import run_job_name
 from harness.targets.gcp.secrets import Secrets
-from harness.undo import identify
+from harness.undo import RestoreProject, identify
 from tests.integration.google.conftest import Emulate
 
 PROJECT = "our-project"
@@ -263,10 +263,7 @@ def test_the_lock_is_kept_until_what_is_owed_under_it_is_done(emulator, clients,
         run, run_id = store.create("a-run-that-cannot-be-ended", 0)
         write_footprint(run_id, PLACE, os.environ)
         clients.jobs.run_job(name=make_job(clients, run_job_name(PLACE, run_id).rpartition("/")[2], ALLOWED | {"harness-run": run_id}))
-        owner = run.owner()
-        assert owner is not None
-        gone = msgspec.structs.replace(owner.process, started_s=owner.process.started_s - 1000.0)
-        run.write(run.owner_path, msgspec.json.encode(msgspec.structs.replace(owner, process=gone)))
+        make_dead(run)
 
     told = f"the lock of project {PROJECT} is kept: run {run_id}: owed: the end of what it has in {PLACE.parent}, gs://{PLACE.bucket}; "
     assert capsys.readouterr().err.startswith(told + "`harness clean --target gcp`")
@@ -279,6 +276,30 @@ def test_the_lock_is_kept_until_what_is_owed_under_it_is_done(emulator, clients,
     emulator.world.injections.clear()
     assert clean(tmp_path) == 0
     assert (jobs(clients), objects(clients), is_locked(clients)) == (set(), set(), False)
+
+
+def test_what_a_dead_run_owes_is_not_done_while_somebody_else_has_the_project(emulator, clients, caller, tmp_path: Path, capsys):
+    allow(clients)
+    run, run_id = RunStore(tmp_path / "runs", SystemClock()).create("a-run-that-was-killed", 0)
+    write_footprint(run_id, PLACE, os.environ)
+    run.undo.owe("1-lose-pool@0", RestoreProject(project=PROJECT, actions=(), emulator=os.environ[EMULATOR_VARIABLE]))
+    make_dead(run)
+    lock = lock_of(clients, caller, "ann@elsewhere")
+    lock.take("run-1")
+    assert run_app(["clean", "--runs-dir", str(tmp_path / "runs")]) == 70
+    assert f"{run.name}: target 'gcp' is not available: project our-project is in use by ann@elsewhere" in capsys.readouterr().out
+    assert [entry.injection for entry in run.undo.owed()] == ["1-lose-pool@0"]
+    lock.free()
+    assert run_app(["clean", "--runs-dir", str(tmp_path / "runs")]) == 0
+    assert run.undo.owed() == []
+
+
+def make_dead(run: RunDirectory) -> None:
+    """As if the process of a run had died."""
+    owner = run.owner()
+    assert owner is not None
+    gone = msgspec.structs.replace(owner.process, started_s=owner.process.started_s - 1000.0)
+    run.write(run.owner_path, msgspec.json.encode(msgspec.structs.replace(owner, process=gone)))
 
 
 def test_nothing_is_kept_of_a_project_to_which_nothing_is_owed(clients, tmp_path: Path, capsys):

@@ -168,6 +168,14 @@ def test_a_quota_is_lowered_when_kueue_counts_with_it(make, target) -> None:
     assert fault.observe(()) == "Kueue counts with 4 chips of flavor on-demand"
 
 
+@pytest.mark.parametrize("to", [16, 20])
+def test_a_quota_that_is_no_higher_is_not_lowered(make, target, to) -> None:
+    fault = make(LowerQuota(to=to))
+    with pytest.raises(InjectionError, match=f"the quota of flavor on-demand is 16 already, not more than {to}"):
+        fault.undo()
+    assert target.done == []
+
+
 def test_a_quota_is_back_when_kueue_counts_with_what_it_was(make, target) -> None:
     fault = make(LowerQuota(to=4))
     begin(fault)

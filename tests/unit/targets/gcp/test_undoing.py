@@ -236,6 +236,7 @@ class ApiServer:
     def __init__(self, **objects: dict[str, object]) -> None:
         self.objects: dict[str, dict[str, object]] = dict(objects)
         self.calls: list[str] = []
+        self.deletions: list[dict[str, object]] = []
         self.meanwhile = lambda: None
 
     def exchange(self, verb, path, headers, body, timeout_s) -> Answer:
@@ -246,6 +247,8 @@ class ApiServer:
         if found is None:
             return Answer(404, json.dumps({"kind": "Status", "message": "not found"}).encode())
         if verb == "DELETE":
+            assert headers["Content-Type"] == "application/json"
+            self.deletions.append(json.loads(body or b"{}"))
             del self.objects[path]
         if verb == "PATCH":
             self.meanwhile()
@@ -331,6 +334,7 @@ def test_an_object_is_seen_to_be_gone(clock):
     action = DeleteObject(api_version="batch/v1", resource="jobs", namespace="default", name="placeholder")
     assert act(api, caller, action) == "jobs placeholder is gone"
     assert act(api, caller, action) == "jobs placeholder is gone"
+    assert [said["propagationPolicy"] for said in server.deletions] == ["Background"], "its pods hold chips"
     kept = {path: {"metadata": {"resourceVersion": "1"}}}
     server.objects, server.exchange_ = dict(kept), server.exchange
 
