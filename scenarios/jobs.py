@@ -51,14 +51,17 @@ JAX_GPU = Workload(
 JAX_GPU_RANKS = Workload(
     name="jax-gpu-ranks",
     command=("{python}", "-m", "workloads.jax_gpu.launch"),
-    steps=20,
+    steps=40,
     save_every=5,
-    environment={"STEPS": "20", "STEP_SECONDS": "0.05", "SAVE_EVERY": "5", "SEED": "{seed}", "RANKS": "2"},
+    environment={"STEPS": "40", "STEP_SECONDS": "0.05", "SAVE_EVERY": "5", "SEED": "{seed}", "RANKS": "2"},
     layout="orbax",
     ranks=2,
     sources=("workloads/jax_gpu", "workloads/protocol.py"),
 )
-"""The same with ``jax.distributed`` on two processes."""
+"""The same with ``jax.distributed`` on two processes; long enough that SIGTERM is noticed before the end: its notifier looks once a second.
+
+Source: xla, xla/tsl/distributed_runtime/preemption/preemption_notifier.cc (``kListenInterval``).
+"""
 
 JAX_TPU = Workload(
     name="jax-tpu",
