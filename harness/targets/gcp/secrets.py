@@ -48,6 +48,9 @@ _WHOLE = (
 Source: https://cloud.google.com/docs/authentication/token-types (``ya29.``, JWT); the others are prefixes that secret scanners look for.
 """
 
+_NAMES = r"token|secret|password|passwd|private[_\-]?key|api[_\-]?key|access[_\-]?key"
+"""What the name of a field or of an option ends with when its value is a credential."""
+
 _AFTER = (
     _OPEN_KEY,
     re.compile(r"(?P<kept>\b(?:Bearer|Basic)\s+)(?P<gone>[\w.\-+/=~]{6,})", re.IGNORECASE),
@@ -57,15 +60,13 @@ _AFTER = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"(?P<kept>(?<![\w\-.])[\w\-.]*(?:token|secret|password|passwd|private[_\-]?key(?:[_\-]id)?|api[_\-]?key|access[_\-]?key)\b"
+        r"(?P<kept>(?<![\w\-.])[\w\-.]*(?:" + _NAMES + r"|private[_\-]?key[_\-]id)\b"
         r"[\"']?\s*[:=]\s*)(?P<gone>" + _VALUE + ")",
         re.IGNORECASE,
     ),
+    re.compile(r"(?P<kept>(?:" + _NAMES + r")\\+\"\s*:\s*\\+\")(?P<gone>[^\"\\]+)", re.IGNORECASE),
     re.compile(
-        r"(?P<kept>(?:token|secret|password|passwd|(?:private|api|access)[_\-]?key)\\+\"\s*:\s*\\+\")(?P<gone>[^\"\\]+)", re.IGNORECASE
-    ),
-    re.compile(
-        r"(?P<kept>(?<![\w\-.])--?[\w\-.]*(?:token|secret|password|passwd|private[_\-]?key|api[_\-]?key|access[_\-]?key)[\"']?[\s,]+)"
+        r"(?P<kept>(?<![\w\-.])--?[\w\-.]*(?:" + _NAMES + r")[\"']?[\s,]+)"
         r"(?P<gone>(?![\"']?(?:-|(?:\d+|true|false|none|null|yes|no|on|off)(?![\w.\-])))" + _VALUE + ")",
         re.IGNORECASE,
     ),
