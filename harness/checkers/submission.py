@@ -13,6 +13,8 @@ CHECKER = "submitted-once"
 DOUBLED_WITHIN_S = 5.0
 """Between the two looks lie milliseconds; a workload that is made anew long after is another matter, as when somebody deleted the first."""
 
+ADVICE = "write no field of an elastic RayJob at its zero value, like `readOnly: false`"
+
 
 def check(_expectation: SubmittedOnce, evidence: Evidence) -> Finding:
     """Count the objects of each task by their uid: one of the same name that was made anew is another one."""
@@ -35,28 +37,29 @@ def check(_expectation: SubmittedOnce, evidence: Evidence) -> Finding:
 
 
 def _doubled(task: int, evidence: Evidence) -> list[str]:
-    """A second workload beside a first one that had no quota yet: Kueue has queued one object twice.
+    """A second workload right after a first one that it does not replace: Kueue has queued one object twice.
 
-    An elastic job gets one more when it grows, and then its first has been admitted. Kueue 0.17 and 0.19 name the workload of an elastic
-    RayJob by the generation of its RayCluster, which KubeRay makes and removes while Kueue suspends the RayJob: where Kueue looks twice
-    before it has seen its own first workload, it makes a second one, and the RayJob may follow neither.
+    Kueue 0.17 and 0.19 name the workload of an elastic RayJob by the generation of the RayJob. KubeRay's first update drops the fields that
+    are written at their zero value, which makes another generation: where Kueue looks again before it has seen its own first workload, it
+    makes a second one, and the RayJob may follow neither. One that grows gets one more too, which names the one that it replaces.
 
     Source: sigs.k8s.io/kueue v0.17.0, ``GetWorkloadNameExtraPart`` (pkg/controller/jobs/raycluster/common.go), ``EnsureWorkloadSlices``
-        (pkg/workloadslicing/workloadslicing.go).
+        (pkg/workloadslicing/workloadslicing.go); kuberay v1.5.0, ray-operator/controllers/ray/rayjob_controller.go (the finalizer).
     """
-    without_quota: dict[str, WorkloadSeen] = {}  # as each was first seen
+    open_ones: dict[str, WorkloadSeen] = {}  # as each was first seen
     known, found = set[str](), list[str]()
     for seen in (event for event in evidence.of_type(WorkloadSeen) if event.task == task):
-        if seen.uid not in known:
+        if seen.uid not in known and not seen.replaces:
             found += [
-                f"Kueue made a second workload of task {task}, {seen.name} at {seen.t_s:.2f} s, beside {first.name} of {first.t_s:.2f} s, "
-                "which had no quota yet: one object queued twice is Kueue's mistake, not the job's"
-                for first in without_quota.values()
+                f"Kueue made a second workload of task {task}, {seen.name} at {seen.t_s:.2f} s, beside {first.name} of {first.t_s:.2f} s: "
+                f"one object queued twice is Kueue's mistake, not the job's; {ADVICE}"
+                for first in open_ones.values()
                 if seen.t_s - first.t_s < DOUBLED_WITHIN_S
             ]
-            without_quota[seen.uid] = seen
-        if seen.holds("QuotaReserved"):
-            without_quota.pop(seen.uid, None)
+        if seen.uid not in known:
+            open_ones[seen.uid] = seen
+        if seen.holds("Finished"):
+            open_ones.pop(seen.uid, None)
         known.add(seen.uid)
     return found
 

@@ -99,6 +99,7 @@ class WorkloadSeen(Located, frozen=True, kw_only=True, tag="workload"):
         flavors: By pod set: the flavor that ``google.com/tpu`` was assigned, or ``cpu`` where it asks for no chips; empty without quota.
         checks: Its admission checks.
         requeues: ``status.requeueState.count``.
+        replaces: Of a slice of an elastic job that has grown: the workload that it is made for, as ``namespace/name``.
     """
 
     name: str
@@ -109,6 +110,7 @@ class WorkloadSeen(Located, frozen=True, kw_only=True, tag="workload"):
     flavors: dict[str, str] = msgspec.field(default_factory=dict)
     checks: tuple[CheckState, ...] = ()
     requeues: int = 0
+    replaces: str = ""
 
     def condition(self, kind: str) -> ConditionState | None:
         """Its condition of a type; None when it has none."""

@@ -108,6 +108,6 @@ class ProjectPodEdits:
             raise InvalidDocumentError(document=self.launch.job, field="cluster.manifest", problem=problem, advice=advice)
         only = checkpoints_prefix(self.launch.run_id).rstrip("/")
         attributes = {"bucketName": self.bucket, "mountOptions": f"implicit-dirs,only-dir={only}"}
-        volume = {"name": VOLUME, "csi": {"driver": FUSE_DRIVER, "readOnly": False, "volumeAttributes": attributes}}
+        volume = {"name": VOLUME, "csi": {"driver": FUSE_DRIVER, "volumeAttributes": attributes}}
         spec["volumes"] = [*(spec.get("volumes") or []), volume]
         main["volumeMounts"] = [*mounts, {"name": VOLUME, "mountPath": CHECKPOINTS_AT}]

@@ -31,6 +31,12 @@ UNKNOWN_ATTEMPT = "CLOUD_RUN_TASK_ATTEMPT"
 class PodEdits:
     """Edits the pods of one run.
 
+    Nothing is written at its zero value, as ``readOnly: false``: KubeRay drops such a field with its first update of a RayJob, which makes
+    another generation of it; Kueue names the workload of an elastic RayJob by the generation, and may make a second one.
+
+    Source: kuberay v1.5.0, ray-operator/controllers/ray/rayjob_controller.go (the finalizer); sigs.k8s.io/kueue v0.17.0,
+        ``GetWorkloadNameExtraPart`` (pkg/controller/jobs/raycluster/common.go).
+
     Attributes:
         launch: What runs.
         cluster: Where.
@@ -150,7 +156,7 @@ class PodEdits:
         return [{"name": name, "hostPath": {"path": path, "type": "Directory"}} for name, path, _, _ in self._places()]
 
     def _mounts(self) -> list[Object]:
-        return [{"name": name, "mountPath": path, "readOnly": not writes} for name, _, path, writes in self._places()]
+        return [{"name": name, "mountPath": path} | ({} if writes else {"readOnly": True}) for name, _, path, writes in self._places()]
 
 
 def _names(variables: Sequence[Object]) -> set[str]:
@@ -158,8 +164,8 @@ def _names(variables: Sequence[Object]) -> set[str]:
 
 
 def constants(values: Mapping[str, str]) -> list[Object]:
-    """Variables of a container."""
-    return [{"name": name, "value": value} for name, value in values.items()]
+    """Variables of a container; an empty one is a name alone, as ``PodEdits`` wants it."""
+    return [{"name": name} | ({"value": value} if value else {}) for name, value in values.items()]
 
 
 def from_field(name: str, field: str) -> Object:

@@ -26,6 +26,9 @@ TOLD_LABELS = (
 )
 """Labels of nodes that tell of maintenance and of provisioning; the others never change."""
 
+REPLACES_ANNOTATION = "kueue.x-k8s.io/workload-slice-replacement-for"
+"""Source: sigs.k8s.io/kueue v0.17.0, pkg/workloadslicing/workloadslicing.go."""
+
 MESSAGE_LENGTH_MAX = 1000
 """Characters of a message that are kept: the scheduler names every node in it."""
 
@@ -94,6 +97,7 @@ def workload_seen(workload: Object, key: AttemptKey, t_s: float) -> WorkloadSeen
             for check in status.get("admissionChecks") or []
         ),
         requeues=int((status.get("requeueState") or {}).get("count", 0)),
+        replaces=annotations_of(workload).get(REPLACES_ANNOTATION, ""),
     )
 
 

@@ -94,7 +94,9 @@ def test_a_workload_tells_flavors_checks_and_requeues():
     assert seen.flavors == {"main": "dws", "head": "default-cpu"}
     assert seen.checks == (CheckState(name="dws-prov", state="Pending", message="waiting"),)
     assert seen.conditions == (ConditionState(type="QuotaReserved", status="True", reason="QuotaReserved", message="m"),)
-    assert (seen.is_active, seen.requeues, seen.queue) == (False, 2, "user-queue")
+    assert (seen.is_active, seen.requeues, seen.queue, seen.replaces) == (False, 2, "user-queue", "")
+    thing["metadata"]["annotations"] = {"kueue.x-k8s.io/workload-slice-replacement-for": "namespace/job-job-0"}
+    assert workload_seen(thing, KEY, 1.0).replaces == "namespace/job-job-0"
 
 
 def test_a_request_has_the_number_in_its_name():

@@ -2,6 +2,7 @@
 
 import copy
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,11 @@ def test_every_volume_is_mounted_and_only_the_runs_own_can_be_written(tmp_path):
 
     mounted = {one["name"]: one for one in spec["containers"][0]["volumeMounts"]}
     assert set(mounted) == {one["name"] for one in spec["volumes"]}
-    assert {name for name, one in mounted.items() if not one["readOnly"]} == {"harness-checkpoints", "harness-events", "harness-sockets"}
+    assert {name for name, one in mounted.items() if not one.get("readOnly")} == {
+        "harness-checkpoints",
+        "harness-events",
+        "harness-sockets",
+    }
 
 
 def test_several_hosts_find_one_another_by_name(tmp_path):
@@ -186,6 +191,31 @@ def test_a_manifest_is_submitted_as_it_is_written_but_for_what_ties_it_to_the_ru
     told = variables(template)
     assert told["OWN"] == "1"
     assert told["HARNESS_EVENTS"].endswith("$(POD_NAME).jsonl")
+
+
+def test_nothing_is_added_that_an_update_by_kuberay_would_drop(tmp_path):
+    """Else the first update makes another generation, and Kueue perhaps another workload."""
+    written = {where for where, _ in empty_fields(yaml.safe_load_all((MANIFESTS / "guide_b_rayjob.yaml").read_text()))}
+    cluster = Cluster(submits="ray-job", manifest=str(MANIFESTS / "guide_b_rayjob.yaml"))
+
+    job = submission_of(tmp_path, cluster=cluster, environment={"STEPS": "3", "EMPTY": ""}).build(0)
+
+    assert {"name": "EMPTY"} in job["spec"]["submitterPodTemplate"]["spec"]["containers"][0]["env"]
+    assert [where for where, _ in empty_fields([job]) if where not in written] == []
+
+
+def empty_fields(documents: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Fields at the zero value of their type, with where they are, whatever the number of the element of a list."""
+    found, left = list[tuple[str, Any]](), [("", document) for document in documents]
+    while left:
+        where, value = left.pop()
+        if isinstance(value, dict) and value:
+            left += [(f"{where}.{name}", one) for name, one in value.items()]
+        elif isinstance(value, list) and value:
+            left += [(f"{where}[]", one) for one in value]
+        elif not value:
+            found.append((where, value))
+    return found
 
 
 def test_what_a_written_host_of_a_slice_says_of_itself_stays(tmp_path):
