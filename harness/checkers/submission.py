@@ -46,21 +46,20 @@ def _doubled(task: int, evidence: Evidence) -> list[str]:
     Source: sigs.k8s.io/kueue v0.17.0, ``GetWorkloadNameExtraPart`` (pkg/controller/jobs/raycluster/common.go), ``EnsureWorkloadSlices``
         (pkg/workloadslicing/workloadslicing.go); kuberay v1.5.0, ray-operator/controllers/ray/rayjob_controller.go (the finalizer).
     """
-    open_ones: dict[str, WorkloadSeen] = {}  # as each was first seen
+    unfinished: dict[str, WorkloadSeen] = {}  # as each was first seen
     known, found = set[str](), list[str]()
     for seen in (event for event in evidence.of_type(WorkloadSeen) if event.task == task):
-        if seen.uid not in known and not seen.replaces:
+        if seen.uid not in known:
+            beside = [] if seen.replaces else [one for one in unfinished.values() if seen.t_s - one.t_s < DOUBLED_WITHIN_S]
             found += [
                 f"Kueue made a second workload of task {task}, {seen.name} at {seen.t_s:.2f} s, beside {first.name} of {first.t_s:.2f} s: "
                 f"one object queued twice is Kueue's mistake, not the job's; {ADVICE}"
-                for first in open_ones.values()
-                if seen.t_s - first.t_s < DOUBLED_WITHIN_S
+                for first in beside
             ]
-        if seen.uid not in known:
-            open_ones[seen.uid] = seen
+            known.add(seen.uid)
+            unfinished[seen.uid] = seen
         if seen.holds("Finished"):
-            open_ones.pop(seen.uid, None)
-        known.add(seen.uid)
+            unfinished.pop(seen.uid, None)
     return found
 
 
